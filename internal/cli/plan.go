@@ -113,7 +113,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		return err
 	}
 	inv.asks = true
-	p, err := inv.open(project.Options{HostsOnly: o.destroy || o.refreshOnly})
+	p, err := inv.open(project.Options{HostsOnly: o.destroy || o.refreshOnly, EnginesMayFail: o.refreshOnly})
 	if err != nil {
 		return err
 	}

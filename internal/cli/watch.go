@@ -132,7 +132,7 @@ func exitWhen(condition bool, code int) error {
 
 // openWatched reads the configuration again. Its diagnostics are one error: a loop has no terminal.
 func (inv *invocation) openWatched() (*watch.Opened, error) {
-	p, files, diags, err := project.Open(inv.options(project.Options{}))
+	p, files, diags, err := project.Open(inv.options(project.Options{EnginesMayFail: true}))
 	if err != nil {
 		return nil, err
 	}

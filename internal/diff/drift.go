@@ -15,6 +15,7 @@ const (
 	GPUMissing       Class = "gpu-gone"
 	GPUUnusable      Class = "gpu-unusable"
 	HostRebooted     Class = "host-rebooted"
+	EngineSilent     Class = "engine-silent"
 	ClockLock        Class = "clock-lock"
 	SliceMissing     Class = "slice-gone"
 	SliceReplaced    Class = "slice-replaced"
@@ -40,7 +41,7 @@ const (
 // Classes are all, settings of GPUs included.
 func Classes() []Class {
 	all := []Class{
-		GPUMissing, GPUUnusable, HostRebooted, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
+		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
 		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, SecretsInEnv, LifetimeEnded,
 	}
 	for _, s := range resource.AllSettings {
@@ -69,7 +70,7 @@ type Drift struct {
 	GPU           string            `json:"gpu,omitempty"`     // UUID
 	Session       *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
 	Kind          Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
-	Name          string            `json:"name,omitempty"`    // of the image, or of the check that failed
+	Name          string            `json:"name,omitempty"`    // of the image, or of the check that failed; with EngineSilent the error
 	Runtime       string            `json:"runtime,omitempty"` // of the session
 	From          Value             `json:"from"`
 	To            Value             `json:"to"`
@@ -91,7 +92,7 @@ func (d Drift) Kept() bool { return d.Class == LifetimeEnded && d.Name != "" }
 func (d Drift) NoGPU() bool { return d.Class == GPUMissing || d.Class == GPUUnusable }
 
 func drifts(prior resource.Prior, live resource.Live, ended map[resource.Address]lifetime.End) []Drift {
-	all := rebooted(prior, live)
+	all := append(rebooted(prior, live), silent(prior, live)...)
 	placements := prior.Placements()
 	for _, g := range prior.GPUs {
 		all = append(all, gpuDrift(g, prior, placements, live)...)
@@ -128,6 +129,16 @@ func rebooted(prior resource.Prior, live resource.Live) []Drift {
 	for _, h := range live.Hosts {
 		if was := prior.BootIDs[h.Name]; was != "" && was != h.BootID && prior.Holds(h.Name) {
 			all = append(all, Drift{Class: HostRebooted, Host: h.Name, From: IsUp, To: IsRebooted})
+		}
+	}
+	return all
+}
+
+// silent are the hosts whose container engine does not answer, although the project has sessions in it.
+func silent(prior resource.Prior, live resource.Live) (all []Drift) {
+	for _, h := range live.Hosts {
+		if h.Silent != "" && len(prior.Bodies(h.Name)) > 0 {
+			all = append(all, Drift{Class: EngineSilent, Host: h.Name, Name: h.Silent, From: IsAnswering, To: IsSilent})
 		}
 	}
 	return all

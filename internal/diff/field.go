@@ -173,6 +173,8 @@ const (
 	IsMissing        Condition = "missing"
 	IsUp             Condition = "up"
 	IsRebooted       Condition = "rebooted"
+	IsAnswering      Condition = "answers"
+	IsSilent         Condition = "silent"
 	IsRunning        Condition = "running"
 	IsStopped        Condition = "stopped"
 	IsUnstarted      Condition = "never started"

@@ -41,6 +41,7 @@ type Engine struct {
 	Client *client.Client
 	name   string
 	dir    string
+	env    []string
 	ended  chan struct{}
 	cmd    *exec.Cmd
 }
@@ -69,15 +70,26 @@ func Start(t testing.TB, o Options) *Engine {
 	need.Root(t, "dockerd", "containerd", "runc", "mount")
 	dir, err := os.MkdirTemp("", "cosplay-engine-") // a short path, because that of a socket is limited to 107 bytes
 	check(t, err)
-	e := &Engine{Host: "unix://" + dir + "/engine.sock", name: filepath.Base(dir), dir: dir, ended: make(chan struct{})}
+	e := &Engine{Host: "unix://" + dir + "/engine.sock", name: filepath.Base(dir), dir: dir}
 	t.Cleanup(func() { e.remove(t) })
 	check(t, e.configure(o))
-	log, err := os.Create(e.path("log"))
+	e.env = append(os.Environ(), o.Env...)
+	e.env = append(e.env, "PATH="+strings.Join(append(slices.Clone(o.Path), os.Getenv("PATH")), ":"))
+	e.Client, err = client.NewClientWithOpts(client.WithHost(e.Host), client.WithAPIVersionNegotiation())
+	check(t, err)
+	t.Cleanup(func() { e.stop(t) })
+	e.Up(t)
+	return e
+}
+
+// Up starts the engine, again after Down.
+func (e *Engine) Up(t testing.TB) {
+	t.Helper()
+	log, err := os.OpenFile(e.path("log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	check(t, err)
 	defer log.Close()
 	e.cmd = exec.Command("/bin/sh", "-c", inside, "sh", e.path("config.json"))
-	e.cmd.Env = append(os.Environ(), o.Env...)
-	e.cmd.Env = append(e.cmd.Env, "PATH="+strings.Join(append(slices.Clone(o.Path), os.Getenv("PATH")), ":"))
+	e.cmd.Env = e.env
 	e.cmd.Stdout, e.cmd.Stderr = log, log
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET,
@@ -85,12 +97,23 @@ func Start(t testing.TB, o Options) *Engine {
 		Setpgid:    true,
 	}
 	check(t, e.cmd.Start())
-	go func() { _ = e.cmd.Wait(); close(e.ended) }()
-	e.Client, err = client.NewClientWithOpts(client.WithHost(e.Host), client.WithAPIVersionNegotiation())
-	check(t, err)
-	t.Cleanup(func() { e.stop(t) })
+	cmd, ended := e.cmd, make(chan struct{})
+	e.ended = ended
+	go func() { _ = cmd.Wait(); close(ended) }()
 	e.await(t)
-	return e
+}
+
+// Down ends the engine, and with it its containers, until Up.
+func (e *Engine) Down(t testing.TB) {
+	t.Helper()
+	_ = e.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-e.ended:
+	case <-time.After(downTime):
+		t.Errorf("the engine did not end by itself:\n%s", e.log())
+		_ = e.cmd.Process.Kill()
+		<-e.ended
+	}
 }
 
 func (e *Engine) path(name string) string { return filepath.Join(e.dir, name) }
@@ -168,14 +191,7 @@ func (e *Engine) stop(t testing.TB) {
 		}
 	}
 	_ = e.Client.Close()
-	_ = e.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-e.ended:
-	case <-ctx.Done():
-		t.Errorf("the engine did not end by itself:\n%s", e.log())
-		_ = e.cmd.Process.Kill()
-		<-e.ended
-	}
+	e.Down(t)
 }
 
 func (e *Engine) remove(t testing.TB) {

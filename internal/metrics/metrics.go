@@ -94,15 +94,9 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 
 func (f Fleet) session(s sender, session resource.PriorSession) {
 	labels := []string{"host", session.Slice.Host, "gpu", session.Slice.GPU, "session", session.Address.String(), "target", session.Target.Key}
-	body, there := f.Live.Body(session.Slice.Host, session.Runtime, session.ID)
-	now := missing
-	if there {
-		now = cmp.Or(body.State, ready)
+	if host, _ := f.Live.Host(session.Slice.Host); host.Silent == "" {
+		f.state(s, session, labels)
 	}
-	for _, state := range []string{ready, resource.Running, resource.Stopped, resource.Paused, resource.Restarting, missing} {
-		s.gauge("cosplay_session_state", "1 for the state that the session has, 0 for the others.", bit(now == state), append(slices.Clone(labels), "state", state)...)
-	}
-	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", bit(now == ready || now == resource.Running), labels...)
 	if session.UpAt != 0 {
 		s.gauge("cosplay_session_start_timestamp_seconds", "When the session came up.", float64(session.UpAt), labels...)
 	}
@@ -115,6 +109,19 @@ func (f Fleet) session(s sender, session resource.PriorSession) {
 		s.gauge("cosplay_session_memory_peak_bytes", "The most GPU memory that the session's programs used at once.", float64(use.PeakMiB)*mib, labels...)
 		s.counter("cosplay_session_out_of_memory_total", "Requests of programs for more GPU memory than was free.", float64(use.OutOfMemory), labels...)
 	}
+}
+
+// state sends the state of a session, which is not known while its container engine does not answer.
+func (f Fleet) state(s sender, session resource.PriorSession, labels []string) {
+	body, there := f.Live.Body(session.Slice.Host, session.Runtime, session.ID)
+	now := missing
+	if there {
+		now = cmp.Or(body.State, ready)
+	}
+	for _, state := range []string{ready, resource.Running, resource.Stopped, resource.Paused, resource.Restarting, missing} {
+		s.gauge("cosplay_session_state", "1 for the state that the session has, 0 for the others.", bit(now == state), append(slices.Clone(labels), "state", state)...)
+	}
+	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", bit(now == ready || now == resource.Running), labels...)
 }
 
 func (f Fleet) gpu(s sender, g *resource.GPU) {

@@ -47,6 +47,11 @@ type Source struct {
 	Engine    EngineReader   // nil if no session needs an engine
 	Leftovers LeftoverLister // nil if no runtime can have leftovers
 	Known     []string       // IDs of the state's sessions on the host
+
+	// Assumed are the sessions as the state has them. They stand for those of a container engine that does not answer,
+	// with the reason in the snapshot. If it is nil, no answer is an error.
+	Assumed []resource.Body
+	Failed  error // why there is no connection to the engine
 }
 
 // Completer adds to a GPU what NVML does not report: always its rates, and also the profiles if the driver hides
@@ -88,8 +93,13 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		}
 	})
 	group.Wait()
+	unread := cmp.Or(source.Failed, engineErr, runErr)
+	if unread != nil && source.Assumed != nil && ctx.Err() == nil {
+		host.Silent = strings.TrimPrefix(unread.Error(), "host "+source.Name+": ")
+		unread, engine, containers, leftovers = nil, nil, source.Assumed, nil
+	}
 	// One error is enough; that of the hardware takes precedence.
-	if err := cmp.Or(hostErr, engineErr, runErr); err != nil {
+	if err := cmp.Or(hostErr, unread); err != nil {
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
 	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime

@@ -12,6 +12,7 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
+	"cosplay/internal/lifetime"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
@@ -57,6 +58,13 @@ type Outlook struct {
 	Plan  *plan.Plan
 }
 
+// unread reports whether a session could not be read, since its engine does not answer.
+func (o Outlook) unread(a resource.Address) bool {
+	s, _ := o.Prior.Session(a)
+	host, _ := o.Live.Host(s.Slice.Host)
+	return host.Silent != ""
+}
+
 // Plan computes a plan. Diagnostics have the warnings, and an error for each session that
 // does not fit and for each reason why the plan would fail.
 func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, error) {
@@ -74,6 +82,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		unasked = p.askRegistries(ctx, o.Prior, o.Live)
 	}
 	ended := Ended(p.Ends(ctx, o.Prior, o.Live), Now())
+	maps.DeleteFunc(ended, func(a resource.Address, _ lifetime.End) bool { return o.unread(a) })
 	if aim.Goal == ReadOnly {
 		options := p.DiffOptions()
 		options.Ended = ended

@@ -45,6 +45,8 @@ type Options struct {
 	Find       Finder // for import blocks
 	MayBeEmpty bool   // a folder without configuration has this machine as its only host
 
+	EnginesMayFail bool // see Project
+
 	Unaudited func(error) // called once if a change has no line in the audit log; may be nil
 }
 
@@ -74,6 +76,7 @@ func prepare(o Options) (*Project, map[string][]byte, error) {
 		return nil, nil, err
 	}
 	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.ReadOnly, o.ReadOnly
+	p.EnginesMayFail = o.EnginesMayFail
 	p.timestamp = cmp.Or(o.Timestamp, time.Now().UTC().Format(time.RFC3339))
 	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
 		return nil, nil, err

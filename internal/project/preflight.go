@@ -38,7 +38,10 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 	flight.GPUs()
 	flight.Images()
 	for _, c := range p.Intent.Hosts {
-		h, err := p.Machine.Connect(ctx, c, prior)
+		h, err := p.Machine.Open(c)
+		if shown, _ := live.Host(c.Name); err == nil && shown.Silent == "" {
+			h, err = p.Machine.Connect(ctx, c, prior)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -31,6 +31,10 @@ type Project struct {
 	Unnamed string          // the host that no configuration names, with OpenForRecovery
 	Notes   []resource.Note // what recovery found of an interrupted run
 
+	// EnginesMayFail lets a plan do without a container engine that does not answer: its sessions are as the state has
+	// them, and the plan has drift for the engine.
+	EnginesMayFail bool
+
 	Wait    time.Duration         // for a run under way, of a command without the lock; 0 is RecoveryWait
 	Waiting func(*durable.Holder) // called with the holder of the lock, after a wait of a second; may be nil
 
@@ -39,8 +43,9 @@ type Project struct {
 	inputs    []config.Input // values of variables
 	find      Finder
 	unaudited func(error)
-	once      bool // it is a run's, with its own folder
-	queued    bool // it waits for its turn, or has it
+	once      bool            // it is a run's, with its own folder
+	silent    map[string]bool // hosts whose engine did not answer when the run began
+	queued    bool            // it waits for its turn, or has it
 
 	timestamp string // the value of plantimestamp()
 
@@ -177,6 +182,10 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 		return apply.Result{}, err
 	}
 	defer journal.Close()
+	p.silent = map[string]bool{}
+	for _, h := range live.Hosts {
+		p.silent[h.Name] = h.Silent != ""
+	}
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, GoOn: planned.Destroys,
 		Audit: p.Audit(prior.Lineage), Observe: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
 	holder := p.Holder(prior.Lineage)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cosplay/internal/apply"
+	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
@@ -248,11 +249,11 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 	}
 	var sources []observe.Source
 	for _, h := range p.Intent.Hosts {
-		open, err := p.Machine.Connect(ctx, h, prior)
+		source, err := p.source(ctx, h, owner, prior)
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, open.Source(owner, prior))
+		sources = append(sources, source)
 	}
 	live, err := observe.Read(ctx, sources, machine.Complete)
 	if err != nil {
@@ -261,6 +262,27 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 	p.disown(live)
 	observe.NameProcesses(live, prior, machine.Runs)
 	return p.WithReleased(prior, live)
+}
+
+// source is how to read a host. What a run has done to sessions, only their engine can say, unless it was silent from the
+// beginning of the run.
+func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owner, prior resource.Prior) (observe.Source, error) {
+	mayFail := p.EnginesMayFail && (!p.Unfinished() || p.silent[c.Name])
+	var s observe.Source
+	h, err := p.Machine.Connect(ctx, c, prior)
+	switch {
+	case err == nil:
+		s = h.Source(owner, prior)
+	case mayFail:
+		if h, unopened := p.Machine.Open(c); unopened == nil {
+			s = h.Hardware()
+			s.Failed, err = err, nil
+		}
+	}
+	if mayFail {
+		s.Assumed = prior.Bodies(c.Name)
+	}
+	return s, err
 }
 
 // Hardware reads the GPUs of all hosts, and no sessions.

@@ -125,7 +125,8 @@ type Host struct {
 	Driver    string     `json:"driver"`              // driver version, or UnknownDriver
 	BootID    string     `json:"boot_id"`
 	Runtime   string     `json:"runtime"`          // where new sessions run: "process", "docker"
-	Engine    *Engine    `json:"engine,omitempty"` // nil where no session needs one
+	Engine    *Engine    `json:"engine,omitempty"` // nil where no session needs one, or it does not answer
+	Silent    string     `json:"silent,omitempty"` // why the sessions could not be read: they are as the state has them
 	GPUs      []GPU      `json:"gpus"`
 	Unusable  []Unusable `json:"unusable,omitempty"`   // GPUs that do not answer
 	Ledger    []Page     `json:"ledger,omitempty"`     // GPUs that projects hold
@@ -270,6 +271,17 @@ func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {
 func (p Prior) Holds(host string) bool {
 	return slices.ContainsFunc(p.GPUs, func(g PriorGPU) bool { return g.Host == host }) ||
 		slices.ContainsFunc(p.Sessions, func(s PriorSession) bool { return s.Slice.Host == host })
+}
+
+// Bodies are the bodies of the sessions on a host, as they were recorded. They are not nil.
+func (p Prior) Bodies(host string) []Body {
+	all := []Body{}
+	for _, s := range p.Sessions {
+		if s.Slice.Host == host && s.Body != nil {
+			all = append(all, *s.Body)
+		}
+	}
+	return all
 }
 
 // Placements are the sessions of a state by the GPU that they are on.

@@ -43,6 +43,7 @@ var over = map[string]string{
 // reasons says in words why drift stays.
 var reasons = map[Why]string{
 	NotAllowed:   "--repair does not name this drift; cosplay apply repairs it",
+	Unread:       "the container engine does not answer",
 	EndsPrograms: "programs that work would end, and --repair does not name this drift; cosplay apply repairs it",
 	OnItsGPU:     "the settings of its GPU would change, and --repair does not name them; cosplay apply repairs it",
 	Exhausted:    "it was repaired as often as --repairs-per-hour allows; look for the cause: cosplay logs, cosplay drift",

@@ -211,12 +211,17 @@ func (l *Loop) subscribe(ctx context.Context, p *Opened) {
 		return
 	}
 	ctx, l.forget = context.WithCancel(ctx)
+	connected := false
 	for _, h := range p.Machine.Hosts() {
 		for _, in := range h.Runtimes(resource.Owner{}) {
 			if n, is := in.(runtime.Notifier); is {
+				connected = true
 				go n.Notify(ctx, l.Wake)
 			}
 		}
+	}
+	if !connected { // its engine may answer later
+		l.unsubscribe()
 	}
 }
 

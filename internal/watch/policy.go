@@ -78,6 +78,7 @@ const (
 	BackingOff   Why = "backing-off"   // the last repair failed, and the next one has to wait
 	Differs      Why = "file-differs"  // the configuration has the session otherwise, and is not applied
 	OthersUse    Why = "others-use-it" // others use the GPU, so that its settings stay
+	Unread       Why = "engine-silent" // the container engine does not answer, so that the session was not read
 )
 
 // Left is a session or GPU whose drift or change stays as it is.
@@ -104,7 +105,11 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 		c := &planned.Diff.Sessions[i]
 		key := placeOf(*c)
 		gpu, touched := gpus[key]
+		host, _ := live.Host(key.Host)
 		switch {
+		case c.Action != diff.NoOp && host.Silent != "":
+			j.Left = append(j.Left, Left{Address: c.Address, Why: Unread})
+			continue
 		case c.Action == diff.NoOp:
 			if touched && gpu.why == "" {
 				j.Repairs = append(j.Repairs, c.Address)

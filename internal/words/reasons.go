@@ -170,6 +170,8 @@ func CauseAndAge(d diff.Drift) string {
 // Cause returns the cause of a drift, or its meaning.
 func Cause(d diff.Drift) string {
 	switch {
+	case d.Class == diff.EngineSilent:
+		return "sessions were not read: " + d.Name
 	case d.Class == diff.GPUUnusable:
 		u, _ := d.To.(diff.Unanswered)
 		return resource.Unusable(u).String()
@@ -242,6 +244,8 @@ func Repair(d diff.Drift) string {
 		return "sets the GPUs, creates the slices and starts the sessions again"
 	case diff.GPUMissing, diff.GPUUnusable:
 		return "leaves what is on it until the GPU answers"
+	case diff.EngineSilent:
+		return "is refused until the engine answers"
 	case diff.SliceMissing:
 		return "creates the slice again, and " + recreates
 	case diff.SliceReplaced:

@@ -83,6 +83,8 @@ var conditions = map[diff.Condition]string{
 	diff.IsMissing:        "missing",
 	diff.IsUp:             "up",
 	diff.IsRebooted:       "rebooted",
+	diff.IsAnswering:      "answers",
+	diff.IsSilent:         "does not answer",
 	diff.IsRunning:        "running",
 	diff.IsStopped:        "stopped",
 	diff.IsUnstarted:      "never started",

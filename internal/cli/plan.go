@@ -63,7 +63,7 @@ func (inv *invocation) drift() *cobra.Command {
 
 NVML cannot read a clock lock. While a GPU is idle its lock is not provable; drift reports that on standard error as information, which does not change the exit code. --quiet leaves it out.
 
-drift checks the files of each session's disguise. --verify runs the whole self-test in every session, which takes seconds and proves the clock locks too: see cosplay verify.
+drift checks the files of each session's disguise, and asks NVML in each container that runs, which takes 5 seconds at most. --verify runs the whole self-test in every session, which takes seconds and proves the clock locks too: see cosplay verify.
 
 --exec and --notify announce each finding once when it begins and once when it ends; what could not be sent, the next run sends. Neither changes the exit code, and informational findings are not announced. The command of --exec has 30 seconds.
 
@@ -130,6 +130,9 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		outlook.Plan.Diff = selftest.WithBroken(outlook.Plan.Diff, verified)
 	}
 	if o.driftOnly {
+		if !o.verify {
+			outlook.Plan.Diff.Drift = append(slices.Clip(outlook.Plan.Diff.Drift), selftest.Glance(ctx, p.Project, outlook)...)
+		}
 		announce.recall(p.Project, outlook)
 	}
 	view.Destroy = o.destroy

@@ -20,6 +20,7 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
+	"cosplay/internal/selftest"
 	"cosplay/internal/watch"
 )
 
@@ -94,6 +95,7 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 		Open: inv.openWatched, Interval: o.interval, Once: o.once, DryRun: o.dryRun,
 		Policy: watch.Policy{Repairs: repairs, Apply: o.apply, PerHour: o.perHour},
 		Found:  func(o project.Outlook) []public.Drift { return render.Drifts(o.Plan, o.Live) },
+		Glance: selftest.Glance,
 		Announce: func(p *project.Project, o project.Outlook, found []public.Drift) {
 			status.show(inv.viewOf(ctx, p, o))
 			announce.announce(sending, p, o, found)

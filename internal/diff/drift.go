@@ -34,6 +34,7 @@ const (
 	ForeignSlice     Class = "foreign-slice"
 	DisguiseBroken   Class = "disguise-broken"
 	DisguiseOutdated Class = "disguise-outdated"
+	GPUUnseen        Class = "gpu-unseen" // programs of the session do not see it
 	SecretsInEnv     Class = "secrets-open"
 	LifetimeEnded    Class = "expired"
 )
@@ -42,7 +43,7 @@ const (
 func Classes() []Class {
 	all := []Class{
 		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
-		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, SecretsInEnv, LifetimeEnded,
+		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded,
 	}
 	for _, s := range resource.AllSettings {
 		all = append(all, SettingClass(s))
@@ -70,7 +71,7 @@ type Drift struct {
 	GPU           string            `json:"gpu,omitempty"`     // UUID
 	Session       *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
 	Kind          Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
-	Name          string            `json:"name,omitempty"`    // of the image, or of the check that failed; with EngineSilent the error
+	Name          string            `json:"name,omitempty"`    // of the image, or of the check that failed; with EngineSilent and GPUUnseen the error
 	Runtime       string            `json:"runtime,omitempty"` // of the session
 	From          Value             `json:"from"`
 	To            Value             `json:"to"`

@@ -173,6 +173,8 @@ const (
 	IsMissing        Condition = "missing"
 	IsUp             Condition = "up"
 	IsRebooted       Condition = "rebooted"
+	IsVisible        Condition = "visible"
+	IsInvisible      Condition = "invisible"
 	IsAnswering      Condition = "answers"
 	IsSilent         Condition = "silent"
 	IsRunning        Condition = "running"

@@ -41,7 +41,8 @@ type Loop struct {
 	DryRun   bool // reports what it would repair
 	Found    func(project.Outlook) []public.Drift
 	Report   func(public.WatchEvent)
-	Announce func(*project.Project, project.Outlook, []public.Drift) // gets what each cycle finds; may be nil
+	Announce func(*project.Project, project.Outlook, []public.Drift)               // gets what each cycle finds; may be nil
+	Glance   func(context.Context, *project.Project, project.Outlook) []diff.Drift // looks into the sessions; may be nil
 	Monitor  *Monitor
 	Version  string // of cosplay, for the monitor
 
@@ -52,6 +53,8 @@ type Loop struct {
 	would   map[string]bool
 	wake    chan struct{}      // by events of engines
 	forget  context.CancelFunc // ends the subscription to them
+	glanced time.Time          // when the sessions were last looked into
+	inside  []diff.Drift       // what was found there
 	current *Opened            // with the configuration that was good last
 }
 
@@ -123,6 +126,7 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
+	l.glance(ctx, p.Project, &outlook)
 	l.Monitor.observe(Fleet(ctx, p.Project, outlook, l.Version))
 	l.findings(p.Project, outlook)
 	l.changed(j)
@@ -143,8 +147,27 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 	}
 	if len(j.Keys) > 0 {
 		repaired, err = l.repair(ctx, p, j)
+		l.glanced = time.Time{} // what it repaired was looked into before
 	}
 	return repaired, false, err
+}
+
+// glances is how often the loop looks into the sessions: a program starts in each.
+const glances = 5 * time.Minute
+
+// glance adds to the drift what the sessions themselves show, as of the last look into them.
+func (l *Loop) glance(ctx context.Context, p *project.Project, o *project.Outlook) {
+	if l.Glance == nil {
+		return
+	}
+	if time.Since(l.glanced) >= glances {
+		l.inside, l.glanced = l.Glance(ctx, p, *o), time.Now()
+	}
+	o.Plan.Diff.Drift = slices.Concat(o.Plan.Diff.Drift, slices.DeleteFunc(slices.Clone(l.inside), func(d diff.Drift) bool {
+		s, there := o.Prior.Session(*d.Session)
+		body, runs := o.Live.Body(d.Host, s.Runtime, s.ID)
+		return !there || !runs || body.State != resource.Running
+	}))
 }
 
 // Fleet is what a reading says in metrics.

@@ -42,6 +42,8 @@ func Drifted(d diff.Drift) string {
 		return "GPU"
 	case diff.HostRebooted:
 		return "host"
+	case diff.GPUUnseen:
+		return "GPU in the session"
 	case diff.EngineSilent:
 		return "container engine"
 	case diff.SliceMissing, diff.SliceReplaced:

@@ -170,6 +170,8 @@ func CauseAndAge(d diff.Drift) string {
 // Cause returns the cause of a drift, or its meaning.
 func Cause(d diff.Drift) string {
 	switch {
+	case d.Class == diff.GPUUnseen:
+		return d.Name + "; " + possibly + "systemctl daemon-reload, a restart of the engine, or a lost GPU. cosplay apply --replace recreates the " + resource.RuntimeNamed(d.Runtime).Body
 	case d.Class == diff.EngineSilent:
 		return "sessions were not read: " + d.Name
 	case d.Class == diff.GPUUnusable:
@@ -246,6 +248,8 @@ func Repair(d diff.Drift) string {
 		return "leaves what is on it until the GPU answers"
 	case diff.EngineSilent:
 		return "is refused until the engine answers"
+	case diff.GPUUnseen:
+		return "leaves it; with --replace it recreates the " + runtime.Body
 	case diff.SliceMissing:
 		return "creates the slice again, and " + recreates
 	case diff.SliceReplaced:

@@ -83,6 +83,8 @@ var conditions = map[diff.Condition]string{
 	diff.IsMissing:        "missing",
 	diff.IsUp:             "up",
 	diff.IsRebooted:       "rebooted",
+	diff.IsVisible:        "visible",
+	diff.IsInvisible:      "not visible",
 	diff.IsAnswering:      "answers",
 	diff.IsSilent:         "does not answer",
 	diff.IsRunning:        "running",

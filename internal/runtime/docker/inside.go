@@ -109,6 +109,7 @@ func (r Runtime) furnish(ctx context.Context, s resource.Session, given resource
 		replace(filepath.Join(inside, driverFile), nil, 0o644),
 		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, given)),
 		disguise.InstallPython(inside, s),
+		disguise.WriteProbes(inside),
 		r.hide(s, g.env),
 	)
 	if err == nil && g.cuda {

@@ -72,7 +72,7 @@ func (r Runtime) install(dir string, s resource.Session, given resource.Handle) 
 			return false, err
 		}
 	}
-	if err := disguise.Install(dir, s, given, library); err != nil {
+	if err := errors.Join(disguise.Install(dir, s, given, library), disguise.WriteProbes(dir)); err != nil {
 		return false, err
 	}
 	driver := disguise.CUDALibrary(library)

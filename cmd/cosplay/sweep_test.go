@@ -207,7 +207,7 @@ func (s unavailable) asBefore() {
 
 // required reports whether no command can work without the call.
 func (s unavailable) required() bool {
-	return s.called && s.call.Feature == "" && s.call.Name != "nvmlSystemGetDriverVersion"
+	return s.called && s.call.Feature == "" && !s.call.Optional
 }
 
 // perGPU reports whether a required call makes GPUs unusable, and not the host.

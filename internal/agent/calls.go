@@ -23,11 +23,12 @@ const (
 
 // Call is a function of NVML that the agent calls, and what cosplay does without it.
 type Call struct {
-	Name    string
-	Feature resource.Feature // lost on a GPU without the function; "" is a required function
-	Set     bool             // it changes the GPU: whether it is available is known only after a try
-	Without string           // what cosplay does without it, for the documentation
-	Destroy Ending
+	Name     string
+	Feature  resource.Feature // lost on a GPU without the function
+	Optional bool             // no feature needs it; without Feature and Optional the function is required
+	Set      bool             // it changes the GPU: whether it is available is known only after a try
+	Without  string           // what cosplay does without it, for the documentation
+	Destroy  Ending
 }
 
 // Calls lists all functions of NVML that the agent calls.
@@ -43,6 +44,7 @@ const (
 	noLock      = "the first apply that needs it finds out; from then on the SM clock is not managed"
 	noPower     = "the power limit is not managed"
 	noLimit     = "the first apply that needs it finds out; from then on the power limit is not managed"
+	noEvents    = "watch finds changes of the GPU at its interval"
 	noDestroy   = "destroy restores the rest, reports what is left and exits with 1"
 )
 
@@ -52,7 +54,7 @@ var calls = []Call{
 	{Name: "nvmlInit_v2", Without: stopsHost, Destroy: Stops},
 	{Name: "nvmlShutdown", Without: "nothing changes, but the library has to export it"},
 	{Name: "nvmlErrorString", Without: "the library has to export it"},
-	{Name: "nvmlSystemGetDriverVersion", Without: "the driver's version is shown as unknown"},
+	{Name: "nvmlSystemGetDriverVersion", Optional: true, Without: "the driver's version is shown as unknown"},
 	{Name: "nvmlDeviceGetCount_v2", Without: stopsHost, Destroy: Stops},
 	{Name: "nvmlDeviceGetHandleByIndex_v2", Without: stopsGPU, Destroy: Stops},
 	{Name: "nvmlDeviceGetUUID", Without: stopsGPU, Destroy: Stops},
@@ -86,6 +88,11 @@ var calls = []Call{
 	{Name: "nvmlDeviceGetComputeRunningProcesses_v3", Feature: resource.ReadingProcesses, Without: "a foreign process may use the GPU: SM clock and power limit are not changed unless slow_neighbours = true, and a whole GPU counts as shared; MIG mode and slices are, since the driver refuses to change what a process uses"},
 
 	{Name: "nvmlDeviceGetMinorNumber", Feature: resource.ReadingProcesses, Without: "of the processes that block a change, only those are named that NVML lists"},
+
+	{Name: "nvmlEventSetCreate", Optional: true, Without: noEvents},
+	{Name: "nvmlDeviceGetSupportedEventTypes", Optional: true, Without: noEvents},
+	{Name: "nvmlDeviceRegisterEvents", Optional: true, Without: noEvents},
+	{Name: "nvmlEventSetWait_v2", Optional: true, Without: noEvents},
 
 	{Name: "nvmlDeviceGetMigMode", Feature: resource.FeatureMIG, Without: noMIG},
 	{Name: "nvmlDeviceGetGpuInstanceProfileInfoV", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},

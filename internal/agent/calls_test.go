@@ -204,9 +204,16 @@ func docsTable() string {
 	var b strings.Builder
 	b.WriteString("\n| function | feature | without it | `destroy`, if it worked at `apply` |\n|---|---|---|---|\n")
 	for _, c := range Calls() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.Name, cmp.Or(string(c.Feature), "required"), c.Without, ending[c.Destroy])
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.Name, importance(c), c.Without, ending[c.Destroy])
 	}
 	return b.String()
+}
+
+func importance(c Call) string {
+	if c.Optional {
+		return "optional"
+	}
+	return cmp.Or(string(c.Feature), "required")
 }
 
 // TestFeaturesHaveWords: what a GPU is used without can be said in a sentence.

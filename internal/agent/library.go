@@ -35,6 +35,7 @@ type nvmlLibrary struct {
 	guard      *guard              // of a child that works as root for others; else nil
 	place      io.Closer           // counts this agent among those of its user while it runs
 	waiter     ledger.Waiter       // its client's, in the queue
+	events     nvml.EventSet       // nil until the client waits for one
 	broken     error               // why it could not be opened
 
 	deadline time.Duration        // of the request under way

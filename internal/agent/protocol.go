@@ -35,6 +35,7 @@ const (
 	opRelease      = "release"
 	opQueue        = "queue" // take a ticket of the queue, or say that the waiter is still there
 	opLeaveQueue   = "leave-queue"
+	opEvent        = "event" // wait for an event of a GPU, for 2 s at most
 )
 
 type request struct {
@@ -83,7 +84,7 @@ func (r request) check() error {
 		return &Error{GPU: r.GPU, Message: fmt.Sprintf("the agent refuses %q: %s", r.Op, what)}
 	}
 	switch r.Op {
-	case opHello, opRead, opLeaveQueue:
+	case opHello, opRead, opLeaveQueue, opEvent:
 		return nil
 	case opQueue:
 		if len(r.GPUs) == 0 {
@@ -121,7 +122,7 @@ func (r request) check() error {
 // alters reports whether a request is for a change of a GPU or of its page.
 func (r request) alters() bool {
 	switch r.Op {
-	case opHello, opRead, opClock, opQueue, opLeaveQueue:
+	case opHello, opRead, opClock, opQueue, opLeaveQueue, opEvent:
 		return false
 	}
 	return true
@@ -155,14 +156,15 @@ type Place struct {
 }
 
 type response struct {
-	Version int
-	Host    *resource.Host
-	Slice   *resource.LiveSlice
-	Clock   *resource.ClockSample
-	Value   int // what the value of a setting was rounded to
-	Place   *Place
-	Error   *Error
-	Last    bool // the child ends itself with this answer
+	Version  int
+	Host     *resource.Host
+	Slice    *resource.LiveSlice
+	Clock    *resource.ClockSample
+	Value    int // what the value of a setting was rounded to
+	Place    *Place
+	Happened bool // with opEvent
+	Error    *Error
+	Last     bool // the child ends with this answer
 }
 
 // Error is a failure of the NVML library, with its code.

@@ -96,6 +96,8 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		answer.Clock, err = l.sampleClock(r.GPU)
 	case r.Op == opQueue:
 		answer.Place, err = l.wait(r)
+	case r.Op == opEvent:
+		answer.Happened, answer.Last, err = l.await()
 	case r.Op == opLeaveQueue:
 		err = l.waiter.Leave(l.book)
 	default:

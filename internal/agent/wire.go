@@ -30,14 +30,15 @@ type wireRequest struct {
 }
 
 type wireResponse struct {
-	Version int        `json:"version"`
-	Host    *wireHost  `json:"host,omitempty"`
-	Slice   *wireSlice `json:"slice,omitempty"`
-	Clock   *wireClock `json:"clock,omitempty"`
-	Value   int        `json:"value,omitempty"`
-	Place   *wirePlace `json:"place,omitempty"`
-	Error   *Error     `json:"error,omitempty"`
-	Last    bool       `json:"last,omitempty"`
+	Version  int        `json:"version"`
+	Host     *wireHost  `json:"host,omitempty"`
+	Slice    *wireSlice `json:"slice,omitempty"`
+	Clock    *wireClock `json:"clock,omitempty"`
+	Value    int        `json:"value,omitempty"`
+	Place    *wirePlace `json:"place,omitempty"`
+	Error    *Error     `json:"error,omitempty"`
+	Happened bool       `json:"happened,omitempty"`
+	Last     bool       `json:"last,omitempty"`
 }
 
 type wirePlace struct {
@@ -250,12 +251,12 @@ func (w wireRequest) request() request {
 
 func (r response) wire() wireResponse {
 	return wireResponse{Version: r.Version, Host: point(r.Host, hostToWire), Slice: point(r.Slice, sliceToWire), Clock: (*wireClock)(r.Clock),
-		Value: r.Value, Place: (*wirePlace)(r.Place), Error: r.Error, Last: r.Last}
+		Value: r.Value, Place: (*wirePlace)(r.Place), Happened: r.Happened, Error: r.Error, Last: r.Last}
 }
 
 func (w wireResponse) response() response {
 	return response{Version: w.Version, Host: point(w.Host, wireHost.host), Slice: point(w.Slice, wireSlice.slice), Clock: (*resource.ClockSample)(w.Clock),
-		Value: w.Value, Place: (*Place)(w.Place), Error: w.Error, Last: w.Last}
+		Value: w.Value, Place: (*Place)(w.Place), Happened: w.Happened, Error: w.Error, Last: w.Last}
 }
 
 // point converts what a pointer points to; nil stays nil.

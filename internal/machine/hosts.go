@@ -86,6 +86,9 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	return h, nil
 }
 
+// Notify calls wake after events of the host's GPUs, until the context ends.
+func (h *Host) Notify(ctx context.Context, wake func()) { h.options.Notify(ctx, wake) }
+
 // NewAgent makes another agent of the host, which does not hold the lock of the state.
 func (h *Host) NewAgent() *agent.Client { return agent.New(h.options) }
 

@@ -51,11 +51,11 @@ type Loop struct {
 	said    map[string]string // what was reported last, by kind
 	stays   map[Left]bool
 	would   map[string]bool
-	wake    chan struct{}      // by events of engines
-	forget  context.CancelFunc // ends the subscription to them
-	glanced time.Time          // when the sessions were last looked into
-	inside  []diff.Drift       // what was found there
-	current *Opened            // with the configuration that was good last
+	wake    chan struct{} // by events
+	heard   *subscription
+	glanced time.Time    // when the sessions were last looked into
+	inside  []diff.Drift // what was found there
+	current *Opened      // with the configuration that was good last
 }
 
 // onceCycles is how many cycles --once makes at most: one that repairs can uncover drift that was hidden behind another.
@@ -108,7 +108,7 @@ func (l *Loop) sleep(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(settling):
+	case <-time.After(min(settling, l.Interval)):
 		select {
 		case <-l.wake:
 		default:
@@ -228,30 +228,42 @@ func (l *Loop) judge(ctx context.Context, p *Opened, without []resource.Address)
 	return outlook, l.Policy.Judge(outlook.Plan, outlook.Live, outlook.Prior, blocked), nil
 }
 
-// subscribe lets the engines of a project's hosts, which are connected by now, wake the loop.
+// subscription is to the events of a project's hosts.
+type subscription struct {
+	context.Context
+	end     context.CancelFunc
+	engines bool // to those of container engines, too
+}
+
+// subscribe lets the GPUs and the engines of a project's hosts wake the loop. An engine may be connected later.
 func (l *Loop) subscribe(ctx context.Context, p *Opened) {
-	if l.forget != nil {
+	if l.Once {
 		return
 	}
-	ctx, l.forget = context.WithCancel(ctx)
-	connected := false
+	if l.heard == nil {
+		l.heard = &subscription{}
+		l.heard.Context, l.heard.end = context.WithCancel(ctx)
+		for _, h := range p.Machine.Hosts() {
+			go h.Notify(l.heard, l.Wake)
+		}
+	}
+	if l.heard.engines {
+		return
+	}
 	for _, h := range p.Machine.Hosts() {
 		for _, in := range h.Runtimes(resource.Owner{}) {
 			if n, is := in.(runtime.Notifier); is {
-				connected = true
-				go n.Notify(ctx, l.Wake)
+				l.heard.engines = true
+				go n.Notify(l.heard, l.Wake)
 			}
 		}
-	}
-	if !connected { // its engine may answer later
-		l.unsubscribe()
 	}
 }
 
 func (l *Loop) unsubscribe() {
-	if l.forget != nil {
-		l.forget()
-		l.forget = nil
+	if l.heard != nil {
+		l.heard.end()
+		l.heard = nil
 	}
 }
 

@@ -166,7 +166,7 @@ func (o applyOptions) complete(planned *plan.Plan) error {
 }
 
 // Approve shows the plan, and asks if it changes anything.
-func (a *applying) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+func (a *applying) Approve(ctx context.Context, outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
 	view, err := a.planView(a.opened, outlook, diags, a.o.aim)
 	if err != nil {
 		return false, err
@@ -187,7 +187,10 @@ func (a *applying) Approve(outlook project.Outlook, diags hcl.Diagnostics) (wait
 	if a.o.destroy {
 		question = "Destroy all of this?"
 	}
-	return asks, a.ask(asks, question)
+	if !asks {
+		return false, nil
+	}
+	return true, a.WithoutLock(ctx, a.o.lockTimeout, func() error { return a.ask(true, question) })
 }
 
 // Begin shows progress if the plan changes anything, and lets signals stop the run.

@@ -74,7 +74,7 @@ func (inv *invocation) runExpire(ctx context.Context, names []string, o expireOp
 // expiring is the operator of expire.
 type expiring struct{ *invocation }
 
-func (e *expiring) Approve(_ project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+func (e *expiring) Approve(_ context.Context, _ project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
 	if diags.HasErrors() {
 		err = &project.Refused{Diagnostics: diags}
 	}

@@ -200,7 +200,7 @@ func (o *once) inTurn(ctx context.Context, wait waitFlag) (*project.Turn, error)
 }
 
 // Approve prints what is created before that begins.
-func (o *once) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+func (o *once) Approve(_ context.Context, outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
 	if o.signals.Pending() {
 		return false, exit(exitInterrupted)
 	}

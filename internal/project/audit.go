@@ -1,18 +1,23 @@
 package project
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"cosplay/internal/apply"
 	"cosplay/internal/durable"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // AuditFile is the audit log of a project, in its scratch folder: a JSON line for each change that cosplay made or tried
@@ -87,4 +92,30 @@ func (p *Project) appendAudit(line AuditLine) error {
 	}
 	defer lock.Close()
 	return durable.Lines{Path: path, Max: maxAudit, Mode: 0o600, Older: []string{path + ".1", path + ".2", path + ".3", path + ".4"}}.Append(data)
+}
+
+// changedSince says which commands have changed the project after a second in RFC 3339, as far as the newest file of the
+// audit log has it.
+func (p *Project) changedSince(begin string, live resource.Live) []string {
+	file, err := os.Open(p.auditPath())
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	var commands []string
+	changed := map[string][]string{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var line AuditLine
+		if json.Unmarshal(lines.Bytes(), &line) != nil || line.State != p.Store.Path || line.Time <= begin {
+			continue
+		}
+		by, what := fmt.Sprintf("cosplay %s of user %s", line.Command, line.User), cmp.Or(line.Address, words.GPU(live, line.Host, line.GPU))
+		if !slices.Contains(commands, by) {
+			commands = append(commands, by)
+		}
+		if !slices.Contains(changed[by], what) {
+			changed[by] = append(changed[by], what)
+		}
+	}
+	return prose.Each(commands, func(by string) string { return by + " has changed " + prose.And(prose.Few(changed[by], 4)) })
 }

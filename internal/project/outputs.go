@@ -159,7 +159,7 @@ func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resou
 	for _, c := range saved.Diff.Outputs {
 		i := slices.IndexFunc(known, func(o resource.Output) bool { return o.Name == c.Name })
 		if i >= 0 && c.Sealed != "" && known[i].Sealed != c.Sealed {
-			return &StaleError{fmt.Sprintf("the sensitive output %s has another value now; a saved plan is applied with the values that it was made with", c.Name)}
+			return &StaleError{What: fmt.Sprintf("the sensitive output %s has another value now; a saved plan is applied with the values that it was made with", c.Name)}
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"cosplay/internal/apply"
@@ -104,11 +105,30 @@ func (p *Project) Unlock() error {
 	return lock.Release()
 }
 
+// WithoutLock releases the lock and the GPUs until ask returns, and locks again if it returns no error: a user may take
+// hours to answer.
+func (p *Project) WithoutLock(ctx context.Context, wait time.Duration, ask func() error) error {
+	command := p.command
+	p.Machine.Rest() // the agents have the lock, too
+	if err := cmp.Or(p.Unlock(), ask()); err != nil {
+		return err
+	}
+	return p.Lock(ctx, command, wait)
+}
+
 // StaleError refuses a plan whose state or hosts have changed since it was made.
-type StaleError struct{ What string }
+type StaleError struct {
+	What    string
+	By      []string // what cosplay has changed since then, and by which command
+	Command string   // that makes the next plan; "" is plan
+}
 
 func (e *StaleError) Error() string {
-	return "the plan is stale: " + e.What + ". Nothing was changed. Run cosplay plan again"
+	by := ""
+	if len(e.By) > 0 {
+		by = ". Since then " + strings.Join(e.By, "; ")
+	}
+	return fmt.Sprintf("the plan is stale: %s%s. Nothing was changed. Run cosplay %s again", e.What, by, cmp.Or(e.Command, "plan"))
 }
 
 // Restore computes a saved plan again, with the key of its state. With an error the plan
@@ -132,11 +152,11 @@ func (p *Project) Restore(saved plan.Saved) (*plan.Plan, error) {
 func (p *Project) sameState(basis plan.Basis, prior resource.Prior) error {
 	switch {
 	case basis.State != p.Store.Path:
-		return &StaleError{"it was made for another project, whose state is " + basis.State}
+		return &StaleError{What: "it was made for another project, whose state is " + basis.State}
 	case basis.Lineage == "" && prior.Lineage != "":
-		return &StaleError{"a first state has been written since it was made"}
+		return &StaleError{What: "a first state has been written since it was made"}
 	case prior.Lineage != basis.Lineage:
-		return &StaleError{"the state has been replaced since it was made"}
+		return &StaleError{What: "the state has been replaced since it was made"}
 	}
 	return nil
 }
@@ -157,9 +177,9 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	}
 	switch {
 	case now.Serial != planned.Basis.Serial:
-		return prior, live, &StaleError{fmt.Sprintf("the state has moved from serial %d to %d since it was made", planned.Basis.Serial, now.Serial)}
+		return prior, live, &StaleError{What: fmt.Sprintf("the state has moved from serial %d to %d since it was made", planned.Basis.Serial, now.Serial)}
 	case now.Live != planned.Basis.Live:
-		return prior, live, &StaleError{"GPUs, slices or sessions have been changed since it was made"}
+		return prior, live, &StaleError{What: "GPUs, slices or sessions have been changed since it was made"}
 	}
 	return prior, live, p.sameOutputs(planned, prior, live)
 }
@@ -231,20 +251,20 @@ func (p *Project) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 		}
 		i := slices.IndexFunc(p.Intent.Sessions, func(c config.Session) bool { return c.Address == s.Address })
 		if i < 0 {
-			return s, &StaleError{fmt.Sprintf("%s and its sensitive values are not in the configuration any more", s.Address)}
+			return s, &StaleError{What: fmt.Sprintf("%s and its sensitive values are not in the configuration any more", s.Address)}
 		}
 		s.Secret = map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(s.Sealed)) {
 			value, there := p.Intent.Sessions[i].Secret[name]
 			if !there {
-				return s, &StaleError{fmt.Sprintf("the sensitive env.%s of %s is not in the configuration any more", name, s.Address)}
+				return s, &StaleError{What: fmt.Sprintf("the sensitive env.%s of %s is not in the configuration any more", name, s.Address)}
 			}
 			s.Secret[name] = value
 		}
 		now := s.Seal(key)
 		for name, seal := range s.Sealed {
 			if seal != "" && seal != now.Sealed[name] {
-				return s, &StaleError{fmt.Sprintf("the sensitive env.%s of %s has another value now; a saved plan is applied with the values that it was made with", name, s.Address)}
+				return s, &StaleError{What: fmt.Sprintf("the sensitive env.%s of %s has another value now; a saved plan is applied with the values that it was made with", name, s.Address)}
 			}
 		}
 		return now, nil

@@ -18,7 +18,7 @@ import (
 type Operator interface {
 	// Approve returns an error to refuse the plan. If it waited for an answer, the hosts
 	// are read again.
-	Approve(o Outlook, diags hcl.Diagnostics) (waited bool, err error)
+	Approve(ctx context.Context, o Outlook, diags hcl.Diagnostics) (waited bool, err error)
 	// Begin is called before the first step, and end after the last one. When the context
 	// that it returns ends, no further step starts.
 	Begin(ctx context.Context, o Outlook) (stoppable context.Context, progress func(apply.Event), end func())
@@ -60,9 +60,12 @@ func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patien
 			pause(ctx)
 			continue
 		}
-		waited, err := by.Approve(outlook, diags)
+		waited, err := by.Approve(ctx, outlook, diags)
 		if err == nil && waited {
 			outlook, err = p.stillGood(ctx, outlook.Plan)
+			if stale := (*StaleError)(nil); errors.As(err, &stale) {
+				stale.Command = p.command
+			}
 		}
 		if err != nil {
 			return err
@@ -96,6 +99,9 @@ func (p *Project) ApplySaved(ctx context.Context, saved *plan.Saved, o ApplyOpti
 // be applied. A *Refused has only errors: the user has seen the warnings.
 func (p *Project) stillGood(ctx context.Context, planned *plan.Plan) (Outlook, error) {
 	prior, live, err := p.Fresh(ctx, planned)
+	if stale := (*StaleError)(nil); errors.As(err, &stale) {
+		stale.By = p.changedSince(planned.Timestamp, live)
+	}
 	if err == nil {
 		err = p.checkOutputs(planned, prior, live)
 	}
@@ -178,7 +184,7 @@ type remover struct {
 	result   apply.Result
 }
 
-func (r *remover) Approve(_ Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+func (r *remover) Approve(_ context.Context, _ Outlook, diags hcl.Diagnostics) (waited bool, err error) {
 	if diags.HasErrors() {
 		err = &Refused{diags}
 	}

@@ -48,6 +48,7 @@ var reasons = map[Why]string{
 	OnItsGPU:     "the settings of its GPU would change, and --repair does not name them; cosplay apply repairs it",
 	Exhausted:    "it was repaired as often as --repairs-per-hour allows; look for the cause: cosplay logs, cosplay drift",
 	OthersUse:    "others use the GPU, so that its settings stay as they are",
+	AllDiffer:    "the file differs for each of its sessions; cosplay apply applies the file and repairs this",
 	BackingOff:   "the last repair failed, and the next one waits",
 }
 

@@ -210,7 +210,7 @@ func (l *Loop) judged(ctx context.Context, p *Opened) (*Opened, project.Outlook,
 	outlook, j, err := l.judge(ctx, p, nil)
 	if changed := j.Changed; err == nil && len(changed) > 0 && !l.Policy.Apply {
 		outlook, j, err = l.judge(ctx, p, changed)
-		j.Changed = changed
+		j = j.without(changed, outlook.Prior)
 	}
 	return p, outlook, j, err
 }
@@ -350,7 +350,7 @@ type ender struct {
 	ended, failed int
 }
 
-func (e *ender) Approve(o project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+func (e *ender) Approve(_ context.Context, o project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
 	if diags.HasErrors() {
 		return false, &project.Refused{Diagnostics: diags}
 	}
@@ -381,7 +381,7 @@ type operator struct {
 
 var errBeyond = errors.New("meanwhile more has changed than may be repaired; the next cycle decides again")
 
-func (o *operator) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+func (o *operator) Approve(_ context.Context, outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
 	if diags.HasErrors() {
 		return false, &project.Refused{Diagnostics: diags}
 	}

@@ -78,6 +78,7 @@ const (
 	BackingOff   Why = "backing-off"   // the last repair failed, and the next one has to wait
 	Differs      Why = "file-differs"  // the configuration has the session otherwise, and is not applied
 	OthersUse    Why = "others-use-it" // others use the GPU, so that its settings stay
+	AllDiffer    Why = "all-differ"    // the configuration has each session of the GPU otherwise, and is not applied
 	Unread       Why = "engine-silent" // the container engine does not answer, so that the session was not read
 )
 
@@ -170,6 +171,19 @@ func leftGPUs(planned *plan.Plan, gpus map[resource.GPUKey]gpuJudgement) []Left 
 		}
 	}
 	return all
+}
+
+// without makes a judgement about a plan that leaves sessions out complete.
+func (j Judgement) without(changed []resource.Address, prior resource.Prior) Judgement {
+	j.Changed = changed
+	for i, left := range j.Left {
+		if left.Why == OthersUse && !slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
+			return s.Slice.On() == left.GPU && !slices.Contains(changed, s.Address)
+		}) {
+			j.Left[i].Why = AllDiffer
+		}
+	}
+	return j
 }
 
 // gpuJudgement is why the settings of a GPU stay as they are; "" if they are set.

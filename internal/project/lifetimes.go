@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"cosplay/internal/durable"
@@ -58,7 +59,21 @@ func Now() resource.Moment { return resource.Moment(time.Now().Unix()) }
 const activityDir = "activity"
 
 func (p *Project) activityFile(s resource.PriorSession, prior resource.Prior) string {
-	return filepath.Join(p.Dir, machine.ScratchDir, activityDir, resource.ShortLineage(prior.Lineage)+"-"+s.ID)
+	return filepath.Join(p.activityDir(), resource.ShortLineage(prior.Lineage)+"-"+s.ID)
+}
+
+func (p *Project) activityDir() string { return filepath.Join(p.Dir, machine.ScratchDir, activityDir) }
+
+// forgetActivity removes the files of sessions that no longer exist, also of those that another run removed.
+func (p *Project) forgetActivity(prior resource.Prior) {
+	files, _ := os.ReadDir(p.activityDir())
+	for _, f := range files {
+		path := filepath.Join(p.activityDir(), f.Name())
+		if strings.HasPrefix(f.Name(), resource.ShortLineage(prior.Lineage)+"-") &&
+			!slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool { return p.activityFile(s, prior) == path }) {
+			_ = os.Remove(path) // at worst a name is left
+		}
+	}
 }
 
 // lastActive is the last moment at which a session was seen active; 0 for never. A user who may not write into the

@@ -224,6 +224,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	if result.Prior, err = p.Store.Save(result.Prior); err != nil {
 		return result, fmt.Errorf("%w; %s has what was done, and the next command adds it to the state", err, p.Store.JournalPath())
 	}
+	p.forgetActivity(result.Prior)
 	if err := p.Readdress(result.Prior, moves(planned.Steps, func(s plan.Step) *plan.OpJSON { return &s.Do })); err != nil {
 		return result, err
 	}

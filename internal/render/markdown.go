@@ -27,6 +27,7 @@ func PlanMarkdown(w io.Writer, s Style, v PlanView) error {
 		m.changes()
 		m.limits()
 	}
+	m.block(prose.Each(v.Plan.Diff.Down, func(e resource.Expired) string { return "* " + plainText(staysDown(e)) })...)
 	m.outputs()
 	_, err := io.WriteString(w, m.text.String())
 	return err

@@ -170,14 +170,19 @@ func (p project) upgradeFleet() {
 	}
 }
 
-// rebuilds loses a copy of the state and rebuilds it, without a change of a session.
+// rebuilds loses the state and rebuilds it, without a change of a session. The folder stays, since containers have
+// mounted it.
 func (p project) rebuilds() {
 	p.t.Helper()
-	restore := p.copyOf()
-	defer restore()
-	if err := os.Remove(filepath.Join(p.dir, state.FileName)); err != nil {
+	path := filepath.Join(p.dir, state.FileName)
+	kept, err := os.ReadFile(path)
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
 		p.t.Fatal(err)
 	}
+	defer p.write(state.FileName, kept)
 	p.run("state", "rebuild", "--auto-approve")
 	if m := counted.FindStringSubmatch(p.run("plan")); m != nil && (m[1] != "0" || m[2] != "0") {
 		p.t.Errorf("after state rebuild: %s", m[0])

@@ -201,7 +201,11 @@ func (o Output) ended() string {
 	if o.Code != 0 {
 		words = fmt.Sprintf("nothing: it ended with code %d", o.Code)
 	}
-	if said := strings.Join(strings.Fields(o.Error), " "); said != "" {
+	said := o.Error
+	if o.Code == cannotRun {
+		said += " " + o.Text // the engine's reason
+	}
+	if said = strings.Join(strings.Fields(said), " "); said != "" {
 		words += ": " + said
 	}
 	return words

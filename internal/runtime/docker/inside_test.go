@@ -158,7 +158,7 @@ func TestFolder(t *testing.T) {
 	}
 	entries, err := os.ReadDir(w.inside(s.ID))
 	check(t, err)
-	if len(entries) != 7 {
+	if len(entries) != 9 {
 		t.Errorf("in the folder: %v", entries)
 	}
 	check(t, w.clear(s.ID))

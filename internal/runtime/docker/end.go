@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 
 	"cosplay/internal/initd"
@@ -20,8 +21,10 @@ func (r Runtime) Entered(ctx context.Context, session string) (bool, error) {
 	if err != nil || !there.State.Running {
 		return false, err
 	}
-	if len(there.ExecIDs) > 0 {
-		return true, nil
+	for _, id := range there.ExecIDs { // podman lists those that have ended as well
+		if now, err := r.Engine.client.ContainerExecInspect(ctx, id); err != nil && !errdefs.IsNotFound(err) || now.Running {
+			return true, err
+		}
 	}
 	for _, table := range []string{"tcp", "tcp6"} {
 		connections, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", there.State.Pid, table))

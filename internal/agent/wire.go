@@ -269,11 +269,12 @@ func point[T, R any](value *T, of func(T) R) *R {
 }
 
 func sliceToWire(s resource.LiveSlice) wireSlice {
-	return wireSlice{wirePlacement: wirePlacement(s.Slice), wireHandle: wireHandle(s.Handle), Imported: s.Imported, Serial: s.Serial}
+	return wireSlice{wirePlacement: wirePlacement{Host: s.Host, GPU: s.GPU, Profile: s.Profile, Start: s.Start, Size: s.Size}, wireHandle: wireHandle(s.Handle), Imported: s.Imported, Serial: s.Serial}
 }
 
 func (w wireSlice) slice() resource.LiveSlice {
-	return resource.LiveSlice{Slice: resource.Slice(w.wirePlacement), Handle: resource.Handle(w.wireHandle), Imported: w.Imported, Serial: w.Serial}
+	placement := resource.Slice{Host: w.Host, GPU: w.GPU, Profile: w.Profile, Start: w.Start, Size: w.Size}
+	return resource.LiveSlice{Slice: placement, Handle: resource.Handle(w.wireHandle), Imported: w.Imported, Serial: w.Serial}
 }
 
 func holderToWire(h resource.Holder) wireHolder {

@@ -78,6 +78,8 @@ type Session struct {
 	resource.Program
 	Fit resource.FitOptions `json:"fit"`
 
+	Sharing resource.Sharing `json:"sharing,omitempty"`
+
 	// Secret is the sensitive part of the environment, by name. If Sealed has the hash of a value, comparisons use
 	// the hash.
 	Secret map[string]string `json:"-"`

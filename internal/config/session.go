@@ -18,6 +18,7 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"target":        into((*loader).target, func(s *Session) *resource.Target { return &s.Target }),
 	"host":          (*loader).sessionHost,
 	"gpu":           into(pointed((*loader).selector), func(s *Session) **GPUSelector { return &s.GPU }),
+	"sharing":       into((*loader).sharing, func(s *Session) *resource.Sharing { return &s.Sharing }),
 	"command":       (*loader).sessionCommand,
 	"workspace":     into((*loader).path, func(s *Session) *string { return &s.Workspace }),
 	"env":           (*loader).sessionEnv,

@@ -279,6 +279,15 @@ func oneOf[T ~string](l *loader, v value) (T, bool) {
 	return "", false
 }
 
+// sharing reads a kind of sharing; auto is the zero one.
+func (l *loader) sharing(v value) (resource.Sharing, bool) {
+	kind, ok := oneOf[resource.Sharing](l, v)
+	if kind == "auto" {
+		kind = resource.SharingAuto
+	}
+	return kind, ok
+}
+
 // pair is one entry of a map: both sides as values, so that diagnostics can be about either.
 type pair struct{ key, value value }
 

@@ -14,6 +14,7 @@ type class struct {
 	gpu      string // UUID of the GPU that the configuration names, or ""
 	target   resource.Target
 	options  resource.FitOptions
+	sharing  resource.Sharing
 	waiting  []int // requests without a slice, by address
 	accepted int   // how many of them fit; the rest are refused
 
@@ -81,6 +82,21 @@ func (c *class) maxError() int64 {
 
 // acceptsError reports whether the fit block states which error a session accepts.
 func (c *class) acceptsError() bool { return c.options.MaxError != nil }
+
+// shares reports whether sessions of the class share a whole GPU with others by time slices.
+func (c *class) shares() bool { return c.sharing == resource.SharingTime }
+
+// mayHave reports whether sessions of the class may have a slice, or a whole GPU.
+func (c *class) mayHave(whole bool) bool {
+	switch c.sharing {
+	case resource.SharingMIG:
+		return !whole
+	case resource.SharingExclusive, resource.SharingTime:
+		return whole
+	case resource.SharingAuto:
+	}
+	return true
+}
 
 // mayUse reports whether sessions of the class may use a GPU at all.
 func (c *class) mayUse(card *card) bool {

@@ -44,7 +44,7 @@ func newFleet(gpus []GPU, requests []Request) *fleet {
 	for _, r := range f.requests {
 		k := keyOf(r)
 		if known[k] == nil {
-			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit}
+			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing}
 			f.classes = append(f.classes, known[k])
 		}
 		f.classOf = append(f.classOf, known[k])
@@ -115,6 +115,9 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && c.room().compute < p.ComputeSlices {
 		return fmt.Sprintf("the compute slices of GPU %d are taken", c.Index)
 	}
+	if at.Shared() && c.freeMiB() < r.Target.MemoryMiB {
+		return fmt.Sprintf("the sessions that share GPU %d need more memory than it has", c.Index)
+	}
 	for _, s := range c.occupants {
 		if s.slice.Overlaps(at) {
 			return fmt.Sprintf("%s has it", f.requests[s.request].Address)
@@ -143,7 +146,19 @@ func (c *card) canTakeSlices() bool { return c.canBeSliced() && !c.NoSlices && !
 // canBeWhole reports whether MIG is off or may be switched off.
 func (c *card) canBeWhole() bool { return len(c.Foreign) == 0 && (!c.MIG || !c.stuckMIG()) }
 
-// isWhole reports whether a session has the whole GPU without MIG.
+// isShared reports whether sessions share the whole GPU.
+func (c *card) isShared() bool { return len(c.occupants) > 0 && c.occupants[0].slice.Shared() }
+
+// freeMiB is the memory of a whole GPU that its sessions leave to others.
+func (c *card) freeMiB() int {
+	free := c.Model.MemoryMiB
+	for _, s := range c.occupants {
+		free -= s.class.target.MemoryMiB
+	}
+	return free
+}
+
+// isWhole reports whether sessions have the whole GPU without MIG.
 func (c *card) isWhole() bool { return len(c.occupants) > 0 && c.occupants[0].slice.Whole() }
 
 // measure computes the fit that each class would have alone. From that it computes how far newcomers may move the
@@ -186,7 +201,8 @@ func (c *class) measure(cards []*card) {
 		}
 		b := card.model
 		for row := range b.whole() + 1 {
-			if row == b.whole() && !card.canBeWhole() || row < b.whole() && (!card.canBeSliced() || card.NoSlices) {
+			whole := row == b.whole()
+			if !c.mayHave(whole) || whole && !card.canBeWhole() || !whole && (!card.canBeSliced() || card.NoSlices) {
 				continue
 			}
 			for i, clock := range b.clocks {

@@ -49,6 +49,9 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 	slices.SortFunc(all, func(a, b newcomer) int { return cmp.Compare(a.request, b.request) })
 	for _, n := range all {
 		slice := resource.Slice{Host: c.Host, GPU: c.UUID}
+		if n.class.shares() {
+			slice.Sharing = resource.SharingTime
+		}
 		if n.row < c.model.whole() {
 			p := c.model.profiles[n.row]
 			slice.Profile, slice.Start, slice.Size = p.Name, starts[n.row][0], p.MemorySlices

@@ -16,7 +16,9 @@ type kind struct {
 	model     *gpuModel
 	occupants []occupant
 	slices    bool // may have slices
-	whole     bool // may have a session on the whole GPU
+	whole     bool // may have newcomers on the whole GPU
+	shared    bool // has sessions that share it
+	freeMiB   int  // for sessions that share it
 	beside    bool // but beside foreign processes, which a session has to accept
 	price     int  // 0 if it already has sessions of the project
 
@@ -80,7 +82,7 @@ func (f *fleet) mark(c *card, pinned bool) string {
 func newKind(c *card, rank int) *kind {
 	k := &kind{
 		rank: rank, model: c.model, occupants: c.occupants,
-		slices: c.canTakeSlices(), whole: c.canBeWhole() && len(c.occupants) == 0, beside: c.Hindered, price: 1,
+		slices: c.canTakeSlices(), whole: c.canBeWhole() && (len(c.occupants) == 0 || c.isShared()), shared: c.isShared(), freeMiB: c.freeMiB(), beside: c.Hindered, price: 1,
 		fits: map[string]bool{}, arranged: map[string]arrangement{},
 	}
 	if len(c.occupants) > 0 {
@@ -127,7 +129,7 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 			continue
 		}
 		tried = rows
-		if k.takesWhole(wants, rows[0]) {
+		if k.takesWhole(wants, rows) {
 			return true
 		}
 		if k.packs(wants, rows, 0, 0, 0, 0) {
@@ -137,9 +139,21 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 	return false
 }
 
-// takesWhole reports whether the whole GPU can hold what is wanted, with these profiles for the first.
-func (k *kind) takesWhole(wants []want, rows uint32) bool {
-	return k.whole && len(wants) == 1 && wants[0].count == 1 && rows>>k.model.whole()&1 == 1 && (!k.beside || wants[0].class.acceptsError())
+// takesWhole reports whether the whole GPU can hold what is wanted, with these profiles: one session, or several that
+// share it and its memory.
+func (k *kind) takesWhole(wants []want, rows []uint32) bool {
+	if !k.whole {
+		return false
+	}
+	free := k.freeMiB
+	for i, w := range wants {
+		free -= w.count * w.class.target.MemoryMiB
+		alone := len(wants) == 1 && w.count == 1 && !k.shared
+		if rows[i]>>k.model.whole()&1 == 0 || k.beside && !w.class.acceptsError() || !w.class.shares() && !alone {
+			return false
+		}
+	}
+	return free >= 0
 }
 
 // packs reports whether slices exist for the remaining wants. The tally already has `placed` sessions of want i, in
@@ -217,9 +231,16 @@ func (s *seeker) try(clock int) {
 	if s.found && bound.compare(s.best.cost) >= 0 {
 		return
 	}
-	w := s.wants[0]
-	if whole := s.kind.model.whole(); s.kind.takesWhole(s.wants, w.rows[clock]) {
-		s.keep([]choice{{w.class, whole}}, 0, start.plus(s.kind.model.cost(w.class, whole, clock)))
+	if whole := s.kind.model.whole(); s.kind.takesWhole(s.wants, rowsAt(s.wants, clock)) {
+		var all []choice
+		for _, w := range s.wants {
+			all = append(all, slices.Repeat([]choice{{w.class, whole}}, w.count)...)
+			for range w.count {
+				start = start.plus(s.kind.model.cost(w.class, whole, clock))
+			}
+		}
+		s.keep(all, 0, start)
+		start = s.kind.occupantCosts[clock]
 	}
 	s.descend(0, 0, 0, 0, start)
 }

@@ -125,7 +125,11 @@ func (b *gpuModel) at(c *class, profile string, clockMHz int) resource.Fit {
 // cost returns the cost of one session in one profile at one clock.
 func (b *gpuModel) cost(c *class, row, clock int) cost {
 	chart := b.chart(c)
-	return c.cost(chart.first[row][clock], chart.second[row][clock], b.size(row))
+	size := b.size(row)
+	if c.shares() { // the rest of the memory is for others
+		size = max(1, size*int64(c.target.MemoryMiB)/int64(b.spec.MemoryMiB))
+	}
+	return c.cost(chart.first[row][clock], chart.second[row][clock], size)
 }
 
 // layouts returns all sets of new slices for a room.

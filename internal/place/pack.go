@@ -176,6 +176,9 @@ func (p *packer) rowsOf(b *gpuModel, c *class) []uint32 {
 	}
 	rows := make([]uint32, len(b.clocks))
 	for row, errors := range b.chart(c).first {
+		if !c.mayHave(row == b.whole()) {
+			continue
+		}
 		for clock, e := range errors {
 			if e <= c.limit(p.slack) {
 				rows[clock] |= 1 << row

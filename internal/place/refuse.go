@@ -87,6 +87,9 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	if len(c.model.clocks) == 0 {
 		return "it reports no SM clock", "baseline_clock in the host block"
 	}
+	if cl.sharing == resource.SharingMIG && !c.Model.MIG() {
+		return "it has no MIG slices", `sharing = "time-slice", or another GPU`
+	}
 	holds := c.rowsFor(cl, impossible-1)
 	near := c.rowsFor(cl, cl.maxError())
 	switch {
@@ -97,6 +100,10 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		closest := c.closest(cl, holds)
 		return fmt.Sprintf("it comes no closer than %d %%, and fit.max_error is %d %%", percentUp(closest), percentUp(cl.maxError())),
 			fmt.Sprintf("fit.max_error = \"%d%%\", or another target", percentUp(closest))
+	case c.isShared() && cl.shares():
+		return fmt.Sprintf("of its %d MiB, the %s that share it leave %d MiB", c.Model.MemoryMiB, prose.Count(len(c.occupants), "session"), c.freeMiB()), ""
+	case c.isShared():
+		return "sessions of this plan share it", ""
 	case c.isWhole():
 		return "a session of this plan has the whole of it", ""
 	case c.Hindered && !cl.acceptsError():
@@ -121,7 +128,7 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 func (c *card) rowsFor(cl *class, limit int64) []int {
 	var rows []int
 	for row, errors := range c.model.chart(cl).first {
-		if slices.ContainsFunc(errors, func(e int64) bool { return e <= limit }) {
+		if cl.mayHave(row == c.model.whole()) && slices.ContainsFunc(errors, func(e int64) bool { return e <= limit }) {
 			rows = append(rows, row)
 		}
 	}

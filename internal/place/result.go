@@ -34,9 +34,9 @@ func (f *fleet) result() Result {
 			}
 		}
 		if c.Busy && c.isWhole() {
-			address := f.requests[c.occupants[0].request].Address
-			r.Warnings = append(r.Warnings, Warning{Text: fmt.Sprintf("%s has %s, which foreign processes use, too", address, f.label(c)),
-				Sessions: []resource.Address{address}, Note: "foreign processes use the GPU, too", Far: true})
+			on := prose.Each(c.occupants, func(s occupant) resource.Address { return f.requests[s.request].Address })
+			r.Warnings = append(r.Warnings, Warning{Text: fmt.Sprintf("%s %s %s, which foreign processes use, too", resource.AddressNames(on, 3), prose.Choose(len(on), "has", "have"), f.label(c)),
+				Sessions: on, Note: "foreign processes use the GPU, too", Far: true})
 		}
 	}
 	slices.SortFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
@@ -68,7 +68,11 @@ func (f *fleet) price(c *card, cl *class, p Placed) Warning {
 	default:
 		note += ", the closest there is"
 	}
-	return Warning{Text: fmt.Sprintf("%s as %s on %s at %d MHz is %s", cl.target.ShortName(), fit.SliceName(p.Slice.Profile), f.label(c), p.Fit.ClockMHz, note),
+	how := "as " + fit.SliceName(p.Slice.Profile)
+	if p.Slice.Shared() {
+		how = "by time slices"
+	}
+	return Warning{Text: fmt.Sprintf("%s %s on %s at %d MHz is %s", cl.target.ShortName(), how, f.label(c), p.Fit.ClockMHz, note),
 		Sessions: []resource.Address{p.Address}, Note: note, Far: got > cl.aloneError+counted(farOff) || c.Busy && c.isWhole()}
 }
 
@@ -143,8 +147,12 @@ func (c *card) power() (limitMW int, why resource.Reason) {
 	return because(resource.SumOfTargets, sum)
 }
 
-// askedPower returns the sum of the targets' board power.
+// askedPower returns the sum of the targets' board power, or of sessions that run by turns the largest.
 func (c *card) askedPower() (boards []resource.TargetPower, sumMW int) {
+	if c.isShared() {
+		most := slices.MaxFunc(c.occupants, func(a, b occupant) int { return cmp.Compare(a.class.target.PowerW, b.class.target.PowerW) }).class.target.PowerW
+		return []resource.TargetPower{{W: most, Count: 1}}, 1000 * most
+	}
 	for _, s := range c.occupants {
 		w := s.class.target.PowerW
 		sumMW += 1000 * w

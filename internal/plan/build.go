@@ -239,7 +239,7 @@ func (b *builder) prepare(c diff.SessionChange, at resource.GPUKey, needs []stri
 func (b *builder) preparation(s resource.Session) Prepare {
 	g, there := b.live.GPU(s.Slice.Host, s.Slice.GPU)
 	foreign := len(diff.ForeignProcesses(g, b.placements)) > 0 || g.Without(resource.ReadingProcesses)
-	return Prepare{Session: s, Shared: there && s.Slice.Whole() && foreign}
+	return Prepare{Session: s, Shared: there && s.Slice.Whole() && foreign || s.Slice.Shared()}
 }
 
 // image gets the image of a session's container, once for all sessions that use it.

@@ -90,7 +90,7 @@ type (
 	Prepare struct {
 		Session resource.Session `json:"session"`
 		How     Preparation      `json:"how,omitempty"`
-		Shared  bool             `json:"shared,omitempty"` // foreign programs use its whole GPU
+		Shared  bool             `json:"shared,omitempty"` // programs outside the session use its whole GPU
 	}
 	// Unprepare removes a session's body.
 	Unprepare struct {

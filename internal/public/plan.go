@@ -215,9 +215,10 @@ type Operation struct {
 
 // SessionFigures is the fit of a session.
 type SessionFigures struct {
-	Session string `json:"session"` // address
-	Target  string `json:"target"`  // key of the target
-	Slice   Slice  `json:"slice"`   // where it is
+	Session string `json:"session"`           // address
+	Target  string `json:"target"`            // key of the target
+	Slice   Slice  `json:"slice"`             // where it is
+	Sharers int    `json:"sharers,omitempty"` // sessions that share its GPU by time slices, with it: when all are busy, each has this part of the rates
 	Figures
 }
 

@@ -7,6 +7,7 @@ type Slice struct {
 	Profile string `json:"profile,omitempty"` // MIG profile: 1g.18gb; missing for a whole GPU
 	Start   int    `json:"start"`             // first slot
 	Size    int    `json:"size"`              // number of slots; 0 for a whole GPU
+	Sharing string `json:"sharing,omitempty"` // time-slice for a whole GPU that other sessions may have, too
 }
 
 // Handle is what identifies a slice for the driver.
@@ -15,7 +16,7 @@ type Handle struct {
 	ComputeInstance int    `json:"compute_instance"` // ID in the GPU instance
 	UUID            string `json:"uuid,omitempty"`   // of the MIG device, or of a whole GPU; missing without a compute instance
 	Boot            string `json:"boot,omitempty"`   // boot ID of the host in which it exists
-	Shared          bool   `json:"shared,omitempty"` // processes of other users use the whole GPU
+	Shared          bool   `json:"shared,omitempty"` // processes outside the session use the whole GPU
 }
 
 // Session is a session with every choice made.

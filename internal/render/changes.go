@@ -7,6 +7,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/fit"
+	"cosplay/internal/plan"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
@@ -137,6 +138,9 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 	for _, w := range v.warningsOf(c.Address) {
 		details = append(details, inked(drifted, w.Note))
 	}
+	if n := sharers(v.Plan, c.After); n > 1 {
+		details = append(details, text(busyWords(c.After.Fit, n)))
+	}
 	if c.MovedFrom != nil {
 		details = append(details, text(movedWord(c)))
 	}
@@ -167,6 +171,19 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 			inked(dim, p.arrow()), text(" "+strings.ReplaceAll(words.Value(f.To, live), "  ", hard+hard))))
 	}
 	return details
+}
+
+// sharers is the number of sessions that share the GPU of a session by time slices, with it; 0 if it shares none.
+func sharers(planned *plan.Plan, s *resource.Session) int {
+	if s == nil || !s.Slice.Shared() {
+		return 0
+	}
+	return count(planned.Desired.Sessions, func(o resource.Session) bool { return o.Slice == s.Slice })
+}
+
+func busyWords(f resource.Fit, n int) string {
+	busy := f.Busy(n)
+	return fmt.Sprintf("alone; when all %d are busy, FP32 is %s and bandwidth %s", n, fit.Percent(busy.FP32Ratio()), fit.Percent(busy.BandwidthRatio()))
 }
 
 // movedWord states the address that a session had, and the name that its body keeps.

@@ -96,7 +96,7 @@ func (g *plannedGPU) draw(placements resource.Placements, l labels) {
 		}
 		if c.After != nil {
 			g.slots.mig = !c.After.Slice.Whole()
-			g.slots.taken = append(g.slots.taken, occupant{slice: c.After.Slice, session: &c.Address, label: l.of(c.Address), ink: cellInks[c.Action]})
+			g.slots.taken = append(g.slots.taken, occupant{slice: c.After.Slice, session: &c.Address, mib: c.After.Target.MemoryMiB, label: l.of(c.Address), ink: cellInks[c.Action]})
 		}
 	}
 	for _, f := range diff.Foreign(g.gpu, placements) {

@@ -60,7 +60,7 @@ func address(a *resource.Address) *string { return some(a, resource.Address.Stri
 
 func sessionOf(s resource.Session) public.Session {
 	return public.Session{
-		Address: s.Address.String(), ID: s.ID, Target: public.Target(s.Target), Slice: public.Slice(s.Slice), Fit: fitOf(s.Fit),
+		Address: s.Address.String(), ID: s.ID, Target: public.Target(s.Target), Slice: sliceJSON(s.Slice), Fit: fitOf(s.Fit),
 		Request: public.Request{Host: s.Request.Host, GPU: s.Request.GPU, Target: s.Request.Target, Fit: fitOptionsOf(s.Request.Fit)},
 		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Lifetime: lifetimeOf(s.Lifetime), Spec: specOf(s.Spec), Sealed: s.Sealed,
 		DependsOn: s.DependsOn, PreventDestroy: s.PreventDestroy, Trigger: s.Trigger,
@@ -144,13 +144,17 @@ func holderOf(h resource.Holder) public.Holder {
 	return public.Holder{Lineage: h.Lineage, User: h.User, State: h.State, Since: h.Since, Slices: len(h.Slices)}
 }
 
+func sliceJSON(s resource.Slice) public.Slice {
+	return public.Slice{Host: s.Host, GPU: s.GPU, Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: string(s.Sharing)}
+}
+
 // valueOf is one side of a difference.
 func valueOf(v diff.Value) public.Value {
 	switch v := v.(type) {
 	case diff.Slice:
-		return public.Slice(v)
+		return sliceJSON(resource.Slice(v))
 	case diff.Taken:
-		return public.Slice(v)
+		return sliceJSON(resource.Slice(v))
 	case diff.Volumes:
 		if v == nil {
 			return nil

@@ -16,7 +16,7 @@ import (
 func PlanJSON(w io.Writer, v PlanView) error {
 	d := v.Plan.Diff
 	fit := func(s resource.Session) public.SessionFigures {
-		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: public.Slice(s.Slice), Figures: figuresOf(s.Fit)}
+		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: sliceJSON(s.Slice), Sharers: sharers(v.Plan, &s), Figures: figuresOf(s.Fit)}
 	}
 	return JSON(w, public.Plan{
 		Format: public.V1, Differences: differencesOf(v), Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
@@ -32,7 +32,7 @@ func differencesOf(v PlanView) public.Differences {
 	return public.Differences{HasDrift: d.Drifted(), Drift: driftsJSON(v.Live, d.Drift), Notes: words.Notes(v.Notes, v.Live),
 		UnprovenLocks: each(d.Unproven, func(l diff.UnprovenLock) public.UnprovenLock { return public.UnprovenLock(l) }),
 		UnprovenSlices: each(d.Unowned, func(s diff.UnprovenSlice) public.UnprovenSlice {
-			return public.UnprovenSlice{Session: s.Session.String(), Slice: public.Slice(s.Slice), UUID: s.UUID, SameBoot: s.SameBoot}
+			return public.UnprovenSlice{Session: s.Session.String(), Slice: sliceJSON(s.Slice), UUID: s.UUID, SameBoot: s.SameBoot}
 		})}
 }
 
@@ -107,7 +107,7 @@ func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
 }
 
 func madeOf(s resource.PriorSession) public.Made {
-	return public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: public.Slice(s.Slice), SliceUUID: sliceUUID(s), Runtime: s.Runtime,
+	return public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: sliceJSON(s.Slice), SliceUUID: sliceUUID(s), Runtime: s.Runtime,
 		Image: s.Spec.Image, Container: some(s.Body, containerOf), SSH: loginOf(s.Session, s.Body)}
 }
 

@@ -155,8 +155,8 @@ type StatusView struct {
 type fleet struct {
 	StatusView
 	labels labels
-	owners map[resource.LiveSlice]resource.Address // of the project's slices
-	whole  map[resource.GPUKey]resource.Address    // of the project's whole GPUs
+	owners map[resource.LiveSlice]resource.Address     // of the project's slices
+	whole  map[resource.GPUKey][]resource.PriorSession // on the project's whole GPUs
 	drift  map[resource.Address][]diff.Drift
 	ssh    bool // a session has ssh
 }
@@ -164,14 +164,14 @@ type fleet struct {
 func newFleet(v StatusView) fleet {
 	addresses := each(v.Prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })
 	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice]resource.Address{},
-		whole: map[resource.GPUKey]resource.Address{}, drift: map[resource.Address][]diff.Drift{}}
+		whole: map[resource.GPUKey][]resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}}
 	for _, s := range v.Prior.Sessions {
 		f.ssh = f.ssh || s.Spec.SSH.Enabled
 		if own, ok := diff.OwnSlice(s, v.Live); ok {
 			f.owners[own] = s.Address
 		}
 		if s.Slice.Whole() {
-			f.whole[s.Slice.On()] = s.Address
+			f.whole[s.Slice.On()] = append(f.whole[s.Slice.On()], s)
 		}
 	}
 	for _, d := range v.Drift {
@@ -259,8 +259,8 @@ func (f fleet) slotMap(g resource.GPU) slotMap {
 		}
 		m.taken = append(m.taken, o)
 	}
-	if owner, ok := f.whole[resource.GPUKey{Host: g.Host, UUID: g.UUID}]; ok {
-		m.taken = append(m.taken, occupant{session: &owner, label: f.labels.of(owner)})
+	for _, s := range f.whole[resource.GPUKey{Host: g.Host, UUID: g.UUID}] {
+		m.taken = append(m.taken, occupant{slice: s.Slice, session: &s.Address, mib: s.Target.MemoryMiB, label: f.labels.of(s.Address)})
 	}
 	return m
 }

@@ -22,6 +22,7 @@ type slotMap struct {
 type occupant struct {
 	slice   resource.Slice
 	session *resource.Address // nil for a foreign slice
+	mib     int               // its memory on a GPU that sessions share
 	label   string
 	ink     ink
 }
@@ -50,12 +51,38 @@ var cellSigns = map[cellKind]struct{ unicode, ascii, meaning string }{
 // undividedSlots is the width in slots of a GPU that has none.
 const undividedSlots = 8
 
-func (m slotMap) slots() int { return cmp.Or(m.model.MemorySlices, undividedSlots) }
+func (m slotMap) slots() int {
+	if m.shared() {
+		return max(undividedSlots, len(m.taken)+1)
+	}
+	return cmp.Or(m.model.MemorySlices, undividedSlots)
+}
+
+// shared reports whether sessions share the whole GPU.
+func (m slotMap) shared() bool { return !m.mig && len(m.taken) > 0 && m.taken[0].slice.Shared() }
+
+// shares are the parts of a GPU's memory that its sessions have, each at least a slot wide.
+func (m slotMap) shares() (cells []slotCell) {
+	free := m.slots()
+	for i, o := range m.taken {
+		size := o.mib * m.slots() / max(1, m.model.MemoryMiB)
+		size = max(1, min(size, free-(len(m.taken)-1-i))) // a slot for each that follows
+		cells = append(cells, o.cell(size))
+		free -= size
+	}
+	if free > 0 {
+		cells = append(cells, slotCell{size: free, kind: cellFree})
+	}
+	return cells
+}
 
 // cells returns the taken and the free parts of the GPU.
 func (m slotMap) cells() []slotCell {
 	if !m.mig && len(m.taken) == 0 {
 		return []slotCell{{size: m.slots(), kind: cellFree}}
+	}
+	if m.shared() {
+		return m.shares()
 	}
 	if !m.mig {
 		return []slotCell{m.taken[0].cell(m.slots())}
@@ -210,6 +237,9 @@ func (p *page) slotMap(indent int, m slotMap, l labels) {
 		items = p.Style.legend(l, m)
 		first = "whole  "
 	)
+	if m.shared() {
+		first = "shared "
+	}
 	if m.mig {
 		p.print(indent, join(inked(dim, lead), g.ruler(m.slots())))
 		first = strings.Repeat(" ", len(lead))

@@ -163,7 +163,7 @@ func (v ForgottenView) smi(host string) string {
 // ForgottenJSON writes the same as data.
 func ForgottenJSON(w io.Writer, v ForgottenView) error {
 	sessions := each(v.Sessions, func(s resource.PriorSession) public.ForgottenSession {
-		return public.ForgottenSession{Address: s.Address.String(), Slice: public.Slice(s.Slice), Handle: (*public.Handle)(s.Handle),
+		return public.ForgottenSession{Address: s.Address.String(), Slice: sliceJSON(s.Slice), Handle: (*public.Handle)(s.Handle),
 			Container: some(s.Body, containerOf), Removal: list(v.removal(s))}
 	})
 	gpus := each(v.GPUs, func(g resource.PriorGPU) public.ForgottenGPU {
@@ -298,7 +298,7 @@ func Imported(w io.Writer, s Style, v ImportedView) {
 // ImportedJSON writes the same as data.
 func ImportedJSON(w io.Writer, v ImportedView) error {
 	users := each(v.Users, func(p resource.Process) public.Process { return public.Process(p) })
-	return JSON(w, public.Imported{Format: public.V1, State: v.State, Serial: v.Serial, Address: v.Session.Address.String(), Slice: public.Slice(v.Session.Slice),
+	return JSON(w, public.Imported{Format: public.V1, State: v.State, Serial: v.Serial, Address: v.Session.Address.String(), Slice: sliceJSON(v.Session.Slice),
 		Handle: (*public.Handle)(v.Session.Handle), Container: some(v.Session.Body, containerOf), Foreign: v.Foreign, Unproven: v.Unproven,
 		Users: list(users), Notes: words.Notes(v.Notes, v.Live)})
 }

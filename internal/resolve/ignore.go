@@ -77,6 +77,7 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 			s.GPU = &config.GPUSelector{UUID: was.Request.GPU}
 		}
 	},
+	"sharing":       func(s *config.Session, was resource.PriorSession) { s.Sharing = was.Request.Sharing },
 	"fit.prefer":    func(s *config.Session, was resource.PriorSession) { s.Fit.Prefer = was.Request.Fit.Prefer },
 	"fit.tolerance": func(s *config.Session, was resource.PriorSession) { s.Fit.Tolerance = was.Request.Fit.Tolerance },
 	"fit.max_error": func(s *config.Session, was resource.PriorSession) { s.Fit.MaxError = was.Request.Fit.MaxError },

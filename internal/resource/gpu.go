@@ -108,14 +108,19 @@ type Slice struct {
 	Profile string `json:"profile,omitempty"` // "" is the whole GPU
 	Start   int    `json:"start"`             // first slot
 	Size    int    `json:"size"`              // slots taken; 0 for the whole GPU
+
+	Sharing Sharing `json:"sharing,omitempty"` // SharingTime on a whole GPU that other sessions may have, too
 }
 
 // Whole reports whether the slice is a GPU without MIG.
 func (s Slice) Whole() bool { return s.Profile == "" }
 
-// Overlaps reports whether two slices take a common slot of the same GPU.
+// Shared reports whether the slice is a whole GPU that other sessions may have, too.
+func (s Slice) Shared() bool { return s.Sharing == SharingTime }
+
+// Overlaps reports whether two sessions cannot have these slices at the same time.
 func (s Slice) Overlaps(o Slice) bool {
-	if s.Host != o.Host || s.GPU != o.GPU {
+	if s.Host != o.Host || s.GPU != o.GPU || s.Shared() && o.Shared() {
 		return false
 	}
 	if s.Whole() || o.Whole() {
@@ -132,7 +137,7 @@ type Handle struct {
 	UUID            string `json:"uuid,omitempty"` // "" while there is no compute instance
 	Boot            string `json:"boot,omitempty"` // ID of the boot of the host in which it exists; "" in records of before
 
-	Shared bool `json:"shared,omitempty"` // of a whole GPU, which has a UUID alone: programs of others use it
+	Shared bool `json:"shared,omitempty"` // of a whole GPU, which has a UUID alone: programs outside the session use it
 }
 
 // Unseen is the GPU instance of a slice whose GPU was lost while cosplay created the slice: whether it exists is not

@@ -17,7 +17,20 @@ type Request struct {
 	GPU    string     `json:"gpu,omitempty"` // UUID; "" leaves the choice to placement
 	Target string     `json:"target"`        // key of the catalog
 	Fit    FitOptions `json:"fit"`
+
+	Sharing Sharing `json:"sharing,omitempty"`
 }
+
+// Sharing is how a session may get its part of a GPU.
+type Sharing string
+
+// The kinds of sharing.
+const (
+	SharingAuto      Sharing = ""           // a MIG slice or a whole GPU
+	SharingMIG       Sharing = "mig"        // a MIG slice
+	SharingExclusive Sharing = "exclusive"  // a whole GPU
+	SharingTime      Sharing = "time-slice" // a whole GPU, whose driver lets its sessions run by turns
+)
 
 // Equal compares two requests by value.
 func (r Request) Equal(o Request) bool {
@@ -37,6 +50,15 @@ func (f Fit) FP32Ratio() float64 { return f.Got.FP32TFLOPS / f.Want.FP32TFLOPS }
 
 // BandwidthRatio is the memory bandwidth got over the one wanted.
 func (f Fit) BandwidthRatio() float64 { return f.Got.BandwidthGBs / f.Want.BandwidthGBs }
+
+// Busy is the fit of a session while it and all others that share its GPU by time slices are busy, n sessions in all.
+func (f Fit) Busy(n int) Fit {
+	part := 1 / float64(n)
+	f.Got.FP32TFLOPS *= part
+	f.Got.TensorTFLOPS *= part
+	f.Got.BandwidthGBs *= part
+	return f
+}
 
 // TensorRatio is the tensor rate got over the one wanted; 0 where the target has no tensor cores.
 func (f Fit) TensorRatio() float64 {

@@ -42,7 +42,10 @@ func ShortLineage(lineage string) string {
 
 // String names a slice: "1g.18gb, slot 3".
 func (s Slice) String() string {
-	if s.Whole() {
+	switch {
+	case s.Shared():
+		return "shared GPU"
+	case s.Whole():
 		return "whole GPU"
 	}
 	return fmt.Sprintf("%s, slot %d", s.Profile, s.Start)

@@ -1,5 +1,5 @@
 session "worker" {
-  sharing  = "mig"
+  slice  = "1g.18gb"
   target = "rtx-2060"
   
   lifecycle {

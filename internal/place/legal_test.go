@@ -98,11 +98,15 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 	if set.Has(resource.PowerLimit) && (g.FixedPower || set.Value(resource.PowerLimit) < g.Model.PowerMinMW || set.Value(resource.PowerLimit) > g.Model.PowerDefaultMW) {
 		complain("power %d", set.Value(resource.PowerLimit))
 	}
+	shared := 0
 	for _, p := range here {
 		q := requests[p.Address]
 		misplaced(g, q, p, clock, complain)
+		if p.Slice.Shared() {
+			shared += q.Target.MemoryMiB
+		}
 		if p.Slice.Whole() {
-			if len(here) > 1 || len(g.Foreign) > 0 || mig {
+			if mine := func(o Placed) bool { return !p.Slice.Shared() || !o.Slice.Shared() }; len(here) > 1 && slices.ContainsFunc(here, mine) || len(g.Foreign) > 0 || mig {
 				complain("%s is not alone", p.Address)
 			}
 			continue
@@ -114,6 +118,9 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 			complain("%s needs a slice that may not be made", p.Address)
 		}
 		occupy(p.Address.String(), p.Slice)
+	}
+	if shared > g.Model.MemoryMiB {
+		complain("%d MiB are shared out", shared)
 	}
 	if compute > g.Model.ComputeSlices {
 		complain("%d compute slices", compute)
@@ -144,6 +151,11 @@ func clockOf(g GPU, set resource.Settings, complain func(string, ...any)) int {
 func misplaced(g GPU, q Request, p Placed, clock int, complain func(string, ...any)) {
 	if q.Want.Host != g.Host || q.Want.GPU != "" && q.Want.GPU != g.UUID {
 		complain("%s is on the wrong GPU", p.Address)
+	}
+	may := map[resource.Sharing]bool{resource.SharingAuto: !p.Slice.Shared(), resource.SharingMIG: !p.Slice.Whole(),
+		resource.SharingExclusive: p.Slice.Whole() && !p.Slice.Shared(), resource.SharingTime: p.Slice.Shared()}
+	if !may[q.Want.Sharing] {
+		complain("%s wants %q and has %s", p.Address, q.Want.Sharing, p.Slice)
 	}
 	if q.Kept != nil && *q.Kept != p.Slice {
 		complain("%s was moved", p.Address)

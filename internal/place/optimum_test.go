@@ -25,13 +25,26 @@ func limits(requests []Request, alone map[resource.Address]float64, slack float6
 	return all
 }
 
+// wholeTogether reports whether these requests may have the whole of an empty GPU: one alone, or all by time slices.
+func wholeTogether(m resource.Model, requests []Request) bool {
+	sum, sharers := 0, 0
+	for _, q := range requests {
+		sum += q.Target.MemoryMiB
+		if q.Want.Sharing == resource.SharingTime {
+			sharers++
+		}
+	}
+	alone := len(requests) == 1 && requests[0].Want.Sharing != resource.SharingMIG
+	return sum <= m.MemoryMiB && (alone || sharers == len(requests))
+}
+
 // fitsTogether tries every clock, profile and start for these requests on an empty GPU.
 func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 	within := func(i int, profile string, clock int) bool {
 		return fit.At(m, requests[i].Target, profile, clock).Error(requests[i].Want.Fit.Prefer) <= limit[i]
 	}
 	for _, clock := range m.ClocksMHz {
-		if len(requests) == 1 && m.MemoryMiB >= requests[0].Target.MemoryMiB && within(0, "", clock) {
+		if wholeTogether(m, requests) && !slices.ContainsFunc(positions(requests), func(i int) bool { return !within(i, "", clock) }) {
 			return true
 		}
 		used, instances := map[int]bool{}, map[string]int{}
@@ -39,6 +52,9 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 		put = func(i, compute int) bool {
 			if i == len(requests) {
 				return true
+			}
+			if kind := requests[i].Want.Sharing; kind != resource.SharingAuto && kind != resource.SharingMIG {
+				return false
 			}
 			for _, p := range m.Profiles {
 				if p.MemoryMiB < requests[i].Target.MemoryMiB || compute+p.ComputeSlices > m.ComputeSlices ||
@@ -74,6 +90,27 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 		}
 	}
 	return false
+}
+
+func positions[T any](list []T) []int {
+	all := make([]int, len(list))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// sharing gives the sessions of each class a random kind of sharing.
+func sharing(r *rand.Rand, requests []Request) []Request {
+	kinds := map[string]resource.Sharing{}
+	for i := range requests {
+		name := requests[i].Address.Name
+		if _, chosen := kinds[name]; !chosen {
+			kinds[name] = []resource.Sharing{resource.SharingTime, resource.SharingTime, resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive}[r.IntN(5)]
+		}
+		requests[i].Want.Sharing = kinds[name]
+	}
+	return requests
 }
 
 // fewest returns the smallest number of GPUs for all requests, by trying every distribution; 0 if they do not fit.
@@ -155,11 +192,22 @@ func randomRequests(r *rand.Rand, n, kinds int) []Request {
 // TestAsFewGPUsAsThereCanBe compares random sessions with brute force.
 func TestAsFewGPUsAsThereCanBe(t *testing.T) {
 	racks := [][]string{{"h200", "h200", "h200"}, {"a100-80gb", "a100-80gb", "a100-80gb"}, {"a30", "a30", "a30"}, {"h200", "a30", "a100-80gb"}, {"h200", "l40s", "h200"}}
+	fewestOn(t, racks, func(_ *rand.Rand, all []Request) []Request { return all })
+}
+
+// TestAsFewSharedGPUs does the same with sessions that share whole GPUs beside others.
+func TestAsFewSharedGPUs(t *testing.T) {
+	racks := [][]string{{"l40s", "l40s", "l40s"}, {"rtx-4090", "v100", "t4"}, {"h200", "l40s", "a100-40gb"}, {"h200", "h200", "h200"}, {"a30", "l40s", "a30"}}
+	fewestOn(t, racks, sharing)
+}
+
+func fewestOn(t *testing.T, racks [][]string, vary func(*rand.Rand, []Request) []Request) {
+	t.Helper()
 	strict, relaxed, refused := 0, 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		gpus := rack("lab", racks[r.IntN(len(racks))]...)
-		requests := randomRequests(r, 1+r.IntN(7), 1+r.IntN(4))
+		requests := vary(r, randomRequests(r, 1+r.IntN(7), 1+r.IntN(4)))
 		got := Place(gpus, requests)
 		check(t, gpus, requests, got)
 

@@ -88,7 +88,7 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		return "it reports no SM clock", "baseline_clock in the host block"
 	}
 	if cl.sharing == resource.SharingMIG && !c.Model.MIG() {
-		return "it has no MIG slices", `sharing = "time-slice", or another GPU`
+		return "it has no MIG slices", `sharing = "time-slice"`
 	}
 	holds := c.rowsFor(cl, impossible-1)
 	near := c.rowsFor(cl, cl.maxError())

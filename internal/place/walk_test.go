@@ -51,6 +51,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		gpus, requests := randomFleet(r), randomRequests(r, 1+r.IntN(12), 1+r.IntN(4))
+		if seed%2 == 1 {
+			requests = sharing(r, requests)
+		}
 		want := Place(gpus, requests).String()
 		if got := Place(shuffled(r, gpus), shuffled(r, requests)).String(); got != want {
 			t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, got, want)
@@ -68,7 +71,11 @@ func TestKeptIsKept(t *testing.T) {
 		var requests []Request
 		for range 5 {
 			requests = slices.DeleteFunc(requests, func(Request) bool { return r.IntN(3) == 0 })
-			for _, q := range randomRequests(r, 1+r.IntN(6), 1+r.IntN(3)) {
+			newcomers := randomRequests(r, 1+r.IntN(6), 1+r.IntN(3))
+			if seed%2 == 1 {
+				newcomers = sharing(r, newcomers)
+			}
+			for _, q := range newcomers {
 				q.Address = resource.Nth(q.Address.Name, 1000*steps+q.Address.Key.Index)
 				requests = append(requests, q)
 			}

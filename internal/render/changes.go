@@ -183,7 +183,7 @@ func sharers(planned *plan.Plan, s *resource.Session) int {
 
 func busyWords(f resource.Fit, n int) string {
 	busy := f.Busy(n)
-	return fmt.Sprintf("alone; when all %d are busy, FP32 is %s and bandwidth %s", n, fit.Percent(busy.FP32Ratio()), fit.Percent(busy.BandwidthRatio()))
+	return fmt.Sprintf("while the others are idle; when all %d are busy, FP32 is %s and bandwidth %s", n, fit.Percent(busy.FP32Ratio()), fit.Percent(busy.BandwidthRatio()))
 }
 
 // movedWord states the address that a session had, and the name that its body keeps.

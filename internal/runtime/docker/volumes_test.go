@@ -25,6 +25,9 @@ func TestNewVolume(t *testing.T) {
 		{"read-only", "true", true, "0:0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if w.Engine.podman && c.owner == "7:8" {
+				t.Skip("podman itself gives the volume to the container's user")
+			}
 			s := w.session(t, "volume")
 			s.Spec.SSH.Enabled = false
 			name := "cosplay-test-" + random()

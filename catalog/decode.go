@@ -39,6 +39,7 @@ type targetFigures struct {
 	TensorINT8TOPS   float64  `hcl:"tensor_int8_tops,optional"`
 	TensorTypes      []string `hcl:"tensor_types,optional"`
 	Source           string   `hcl:"source"`
+	Fraction         float64
 }
 
 func decodeTarget(generation string, block *hclsyntax.Block) resource.Target {

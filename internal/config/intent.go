@@ -78,7 +78,8 @@ type Session struct {
 	resource.Program
 	Fit resource.FitOptions `json:"fit"`
 
-	Sharing resource.Sharing `json:"sharing,omitempty"`
+	Fraction float64          `json:"fraction,omitempty"` // of the host's own GPU, which becomes the target; 0 for a target
+	Sharing  resource.Sharing `json:"sharing,omitempty"`
 
 	// Secret is the sensitive part of the environment, by name. If Sealed has the hash of a value, comparisons use
 	// the hash.

@@ -3,7 +3,6 @@ package config
 import (
 	"strings"
 
-	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -32,7 +31,15 @@ func bodySchema(b *Block) map[string]any {
 	if b.Description != "" {
 		schema["description"] = b.Description
 	}
-	if required := prose.Each(b.required(), func(a Attribute) string { return a.Name }); required != nil {
+	var required []string
+	for _, a := range b.required() {
+		if a.Instead == "" {
+			required = append(required, a.Name)
+			continue
+		}
+		schema["oneOf"] = []any{map[string]any{"required": []any{a.Name}}, map[string]any{"required": []any{a.Instead}}}
+	}
+	if required != nil {
 		schema["required"] = required
 	}
 	return schema

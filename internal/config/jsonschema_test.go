@@ -58,7 +58,8 @@ func TestJSONSchema(t *testing.T) {
 		}
 	}
 	for text, ok := range map[string]bool{
-		`{"locals": {"anything": 1}}`: true, `{"session": {"worker": {}}}`: false, `{"sesion": {}}`: false,
+		`{"locals": {"anything": 1}}`: true, `{"session": {"worker": {}}}`: false, `{"session": {"worker": {"fraction": 0.5}}}`: true, `{"session": {"worker": {"fraction": 0.5, "target": "2060"}}}`: false,
+		`{"sesion": {}}`: false,
 		`{"session": [{"a": {"target": "2060"}}, {"b": [{"target": "3090"}]}]}`: true, `{"//": "a note"}`: true,
 	} {
 		if problem := accept(t, schema, schema, text); (problem == "") != ok {
@@ -146,6 +147,14 @@ func fitsObject(root, schema, v map[string]any) string {
 	for _, name := range required {
 		if _, there := v[name.(string)]; !there {
 			return fmt.Sprintf("%v is missing", name)
+		}
+	}
+	if ways, several := schema["oneOf"].([]any); several {
+		valid := slices.DeleteFunc(slices.Clone(ways), func(way any) bool {
+			return fitsObject(root, map[string]any{"additionalProperties": map[string]any{}, "required": way.(map[string]any)["required"]}, v) != ""
+		})
+		if len(valid) != 1 {
+			return fmt.Sprintf("%d of %v", len(valid), ways)
 		}
 	}
 	return ""

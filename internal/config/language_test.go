@@ -99,6 +99,8 @@ func typeWords(a Attribute) string {
 
 func defaultWords(a Attribute) string {
 	switch {
+	case a.Instead != "":
+		return "**required**, or `" + a.Instead + "`"
 	case a.Required:
 		return "**required**"
 	case strings.HasPrefix(a.Default, "("):

@@ -29,6 +29,7 @@ type Attribute struct {
 	Unit        string   // "MHz"; "" for none
 	Default     string   // as written in a file, or a description in parentheses; "" if required
 	Required    bool
+	Instead     string // an attribute that replaces this required one
 	PerInstance bool   // may differ between the instances of a block with count or for_each
 	Change      Change // the effect of changing this attribute alone
 	Description string // one line
@@ -236,8 +237,10 @@ var sessionSchema = Block{
 			Description: "Creates a session for each element, which reads it as each.key and each.value. Cannot be combined with count."},
 		{Name: "depends_on", Type: Sessions, Default: "[]", Change: Update, Example: "[session.server]",
 			Description: "Session blocks that cosplay creates before this one and destroys after it."},
-		{Name: "target", Type: Text, Required: true, PerInstance: true, Change: Replaces, Example: `"rtx-2060"`,
+		{Name: "target", Type: Text, Required: true, Instead: "fraction", PerInstance: true, Change: Replaces, Example: `"rtx-2060"`,
 			Description: "The GPU that the session presents, in any common spelling; cosplay ls lists all."},
+		{Name: "fraction", Type: Percentage, Default: "(none)", PerInstance: true, Change: Replaces, Example: "0.33",
+			Description: "Instead of target: the host's own GPU with this part of its memory. On a GPU with MIG the session gets the slice that is closest to this part of the rates, too; otherwise, and with sharing = \"time-slice\", it runs by turns with others. All GPUs of the host that it may use have to be of one model."},
 		{Name: "host", Type: Text, Default: "(the only one)", PerInstance: true, Change: Replaces, Example: `"lab"`,
 			Description: "The session's host. Required if the project has several hosts."},
 		{Name: "gpu", Type: GPUName, Default: "(placed by cosplay)", PerInstance: true, Change: Replaces, Example: "0",
@@ -276,7 +279,7 @@ var sessionSchema = Block{
 			Description: "The point in time at which the session expires."},
 	},
 	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema, lifecycleSchema},
-	later:  []string{"slice", "fraction", "cap"},
+	later:  []string{"slice", "cap"},
 }
 
 var outputSchema = Block{

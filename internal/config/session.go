@@ -18,6 +18,7 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"target":        into((*loader).target, func(s *Session) *resource.Target { return &s.Target }),
 	"host":          (*loader).sessionHost,
 	"gpu":           into(pointed((*loader).selector), func(s *Session) **GPUSelector { return &s.GPU }),
+	"fraction":      into((*loader).fraction, func(s *Session) *float64 { return &s.Fraction }),
 	"sharing":       into((*loader).sharing, func(s *Session) *resource.Sharing { return &s.Sharing }),
 	"command":       (*loader).sessionCommand,
 	"workspace":     into((*loader).path, func(s *Session) *string { return &s.Workspace }),
@@ -101,7 +102,7 @@ func (l *loader) readSession(b block) {
 	for _, a := range fixed {
 		l.fill(&shared, a, l.scopeOf(a.mentions))
 	}
-	if said.lacks("target") {
+	if said.lacks("target") && said.lacks("fraction") {
 		l.complain(b.header, b.header, `"target" is missing`,
 			"Every session needs a target. `cosplay ls` lists all. Add a line like: target = \"rtx-2060\"")
 	}
@@ -124,6 +125,7 @@ func (l *loader) readSession(b block) {
 				l.fill(&s, a, inside)
 			}
 		}
+		l.checkFraction(&s)
 		l.checkHost(&s)
 		l.checkContainer(&s)
 		l.sessions = append(l.sessions, s)
@@ -168,6 +170,19 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 		if l.MayMiss && !v.IsWhollyKnown() {
 			s.Open = append(slices.Clip(s.Open), a.path)
 		}
+	}
+}
+
+func (l *loader) checkFraction(s *Session) {
+	if s.Fraction == 0 {
+		return
+	}
+	at := s.Ranges.At("fraction")
+	if s.Ranges.has("target") {
+		l.complain(at, at, `"fraction" and "target" exclude each other`, "A fraction is of the host's own GPU. Keep one of the two.")
+	}
+	if s.Sharing == resource.SharingExclusive {
+		l.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\" or \"time-slice\", or leave sharing out.")
 	}
 }
 

@@ -288,6 +288,16 @@ func (l *loader) sharing(v value) (resource.Sharing, bool) {
 	return kind, ok
 }
 
+// fraction reads a part of a GPU.
+func (l *loader) fraction(v value) (float64, bool) {
+	part, ok := l.share(v)
+	if ok && (part <= 0 || part > 1) {
+		l.wrong(v, fmt.Sprintf("%s cannot be %g", v.name(), part), "Write a part of the GPU, like 0.33 or \"33%%\".")
+		return 0, false
+	}
+	return part, ok
+}
+
 // pair is one entry of a map: both sides as values, so that diagnostics can be about either.
 type pair struct{ key, value value }
 

@@ -12,6 +12,8 @@ type Kind string
 const (
 	FieldTarget            Kind = "target"
 	FieldTargetFigures     Kind = "target-figures" // of the same target, in another catalog
+	FieldFraction          Kind = "fraction"
+	FieldSharing           Kind = "sharing"
 	FieldHost              Kind = "host"
 	FieldGPU               Kind = "placement-gpu"
 	FieldSlice             Kind = "slice"

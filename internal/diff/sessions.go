@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -251,12 +253,16 @@ func renamed(was resource.PriorSession, now resource.Body) bool {
 func sessionFields(was, want resource.Session) []Field {
 	var all fields
 	add(&all, FieldTarget, Text(was.Target.Key), Text(want.Target.Key))
-	if was.Target.Key == want.Target.Key && was.Target.Envelope() != want.Target.Envelope() {
+	add(&all, FieldFraction, fraction(was), fraction(want))
+	add(&all, FieldSharing, Text(cmp.Or(was.Request.Sharing, "auto")), Text(cmp.Or(want.Request.Sharing, "auto")))
+	if was.Target.Key == want.Target.Key && was.Request.Fraction == want.Request.Fraction && was.Target.Envelope() != want.Target.Envelope() {
 		add(&all, FieldTargetFigures, IsAsApplied, IsOfCatalog)
 	}
 	add(&all, FieldHost, Text(was.Request.Host), Text(want.Request.Host))
 	add(&all, FieldGPU, GPU(was.Slice.GPU), GPU(want.Slice.GPU))
-	place := func(s resource.Slice) Value { return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size} }
+	place := func(s resource.Slice) Value {
+		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing}
+	}
 	add(&all, FieldSlice, place(was.Slice), place(want.Slice))
 	add(&all, FieldFitClock, Clock{MHz: was.Fit.ClockMHz}, Clock{MHz: want.Fit.ClockMHz})
 	add(&all, FieldFitPrefer, Text(was.Request.Fit.Prefer), Text(want.Request.Fit.Prefer))
@@ -279,6 +285,13 @@ func sessionFields(was, want resource.Session) []Field {
 	all.containerFields(was.Spec, want.Spec)
 	all.envFields(was, want)
 	return all
+}
+
+func fraction(s resource.Session) Value {
+	if s.Request.Fraction == 0 {
+		return nil
+	}
+	return Text(fmt.Sprintf("%g", s.Request.Fraction))
 }
 
 func maxError(s resource.Session) Value {

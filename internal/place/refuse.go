@@ -49,6 +49,9 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 		parts = append(parts, fmt.Sprintf("and %d more reasons on other GPUs", more))
 	}
 	ways := f.moreRoom(cl, addresses)
+	if cl.sharing == resource.SharingMIG && cure == "" {
+		ways = append(ways, `sharing = "time-slice", which divides the memory alone`)
+	}
 	if move := f.move(cl); move != "" {
 		ways = append([]string{move}, ways...)
 	}

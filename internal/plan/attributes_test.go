@@ -21,6 +21,7 @@ var values = map[string][2]string{
 	"target":     {`"2060"`, `"1660"`},
 	"host":       {"", `"lab"`},
 	"gpu":        {"", "0"},
+	"fraction":   {"", ""}, // replaces target: TestPlacedAnew
 	"sharing":    {"", `"mig"`},
 	"name":       {"", `"lab-a"`},
 	"entrypoint": {"", `"image"`},
@@ -241,7 +242,10 @@ func TestPlacedAnew(t *testing.T) {
 			with := firstValues()
 			with["target"], with["gpu"] = `"3090"`, "0"
 			w.bring(fleetOf(with))
-			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "sharing": `"exclusive"`, "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`}[path]
+			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "sharing": `"exclusive"`, "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`, "fraction": "0.2"}[path]
+			if path == "fraction" {
+				with["target"] = ""
+			}
 			p, diags := w.plan(fleetOf(with))
 			if diags.HasErrors() || len(p.Diff.Sessions) != 1 || comesOf(p.Diff.Sessions[0]) != "another slice" {
 				t.Errorf("%v\n%s", diags, p)

@@ -23,6 +23,7 @@ type Target struct {
 	TensorINT8TOPS    float64  `json:"tensor_int8_tops"`       // dense tensor rate, TOPS; 0 without such cores
 	TensorTypes       []string `json:"tensor_types,omitempty"` // number formats of the tensor cores: fp16, bf16
 	Source            string   `json:"source"`                 // of these figures
+	Fraction          float64  `json:"fraction,omitempty"`     // the part of the card that the figures are of, for a session with a fraction
 }
 
 // Targets is what ls writes.

@@ -141,6 +141,11 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 	if n := sharers(v.Plan, c.After); n > 1 {
 		details = append(details, text(busyWords(c.After.Fit, n)))
 	}
+	if c.After != nil && c.After.Request.Fraction > 0 {
+		if over := c.After.Fit.Got.MemoryMiB - c.After.Target.MemoryMiB; !c.After.Slice.Whole() && over > 0 {
+			details = append(details, text(fmt.Sprintf("the smallest slice that fits has %d MiB more", over)))
+		}
+	}
 	if c.MovedFrom != nil {
 		details = append(details, text(movedWord(c)))
 	}

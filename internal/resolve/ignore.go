@@ -77,6 +77,11 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 			s.GPU = &config.GPUSelector{UUID: was.Request.GPU}
 		}
 	},
+	"fraction": func(s *config.Session, was resource.PriorSession) {
+		if s.Fraction = was.Request.Fraction; s.Fraction > 0 {
+			s.Target = was.Target
+		}
+	},
 	"sharing":       func(s *config.Session, was resource.PriorSession) { s.Sharing = was.Request.Sharing },
 	"fit.prefer":    func(s *config.Session, was resource.PriorSession) { s.Fit.Prefer = was.Request.Fit.Prefer },
 	"fit.tolerance": func(s *config.Session, was resource.PriorSession) { s.Fit.Tolerance = was.Request.Fit.Tolerance },

@@ -22,6 +22,7 @@ import (
 func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live, scope Scope) (resource.Desired, hcl.Diagnostics) {
 	r := resolver{intent: intent, person: person, prior: prior, placements: prior.Placements(), live: live, scope: scope}
 	r.gpus()
+	r.fractions()
 	r.warnOfUnusable()
 	r.requests()
 	result := place.Place(r.cards, r.wanted)
@@ -99,7 +100,7 @@ func (r *resolver) leave() {
 
 // request is what decides the placement of a session; false if its GPU does not exist.
 func (r *resolver) request(s config.Session) (want resource.Request, ok bool) {
-	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit, Sharing: s.Sharing}
+	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit, Sharing: s.Sharing, Fraction: s.Fraction}
 	if s.GPU == nil {
 		return want, true
 	}
@@ -111,8 +112,11 @@ func (r *resolver) request(s config.Session) (want resource.Request, ok bool) {
 
 // Request is what a session of the configuration asks of placement.
 func Request(s config.Session, live resource.Live) (resource.Request, hcl.Diagnostics) {
-	r := resolver{live: live}
-	want, _ := r.request(s)
+	r := resolver{intent: &config.Intent{Sessions: []config.Session{s}}, live: live}
+	if r.fractions(); len(r.intent.Sessions) == 0 {
+		return resource.Request{}, r.diags
+	}
+	want, _ := r.request(r.intent.Sessions[0])
 	return want, r.diags
 }
 
@@ -208,6 +212,9 @@ func (r *resolver) blockers(a resource.Address) string {
 func (r *resolver) sessionRange(a resource.Address) *hcl.Range {
 	for _, s := range r.intent.Sessions {
 		if s.Address == a {
+			if s.Fraction > 0 {
+				return rangeOf(s.Ranges, "fraction")
+			}
 			return rangeOf(s.Ranges, "target")
 		}
 	}

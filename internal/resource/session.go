@@ -18,7 +18,8 @@ type Request struct {
 	Target string     `json:"target"`        // key of the catalog
 	Fit    FitOptions `json:"fit"`
 
-	Sharing Sharing `json:"sharing,omitempty"`
+	Sharing  Sharing `json:"sharing,omitempty"`
+	Fraction float64 `json:"fraction,omitempty"` // of the host's own GPU, which is the target then
 }
 
 // Sharing is how a session may get its part of a GPU.

@@ -1,6 +1,10 @@
 package resource
 
-import "slices"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Target is a GPU that a session presents: an entry of the catalog.
 type Target struct {
@@ -26,10 +30,30 @@ type Target struct {
 	TensorINT8TOPS   float64  `json:"tensor_int8_tops"`
 	TensorTypes      []string `json:"tensor_types,omitempty"`
 	Source           string   `json:"source"` // of these figures
+
+	Fraction float64 `json:"fraction,omitempty"` // the part of the card that the figures are of; 0 for all of it
 }
 
-// ShortName is the name without the maker's: "RTX 2060".
-func (t Target) ShortName() string { return shortName(t.Name) }
+// ShortName is the name without the maker's: "RTX 2060", "0.33 of L40S".
+func (t Target) ShortName() string {
+	if t.Fraction > 0 {
+		return fmt.Sprintf("%g of %s", t.Fraction, shortName(t.Name))
+	}
+	return shortName(t.Name)
+}
+
+// Part is a fraction of a card: of its memory, and of its SMs and rates where they are divided, too.
+func (t Target) Part(fraction float64, memoryMiB int, rates bool) Target {
+	t.Fraction, t.MemoryMiB = fraction, int(fraction*float64(memoryMiB))
+	if !rates {
+		return t
+	}
+	t.SMs, t.PowerW = max(1, int(math.Round(fraction*float64(t.SMs)))), max(1, int(math.Round(fraction*float64(t.PowerW))))
+	for _, rate := range []*float64{&t.BandwidthGBs, &t.FP32TFLOPS, &t.TensorFP16TFLOPS, &t.TensorBF16TFLOPS, &t.TensorFP8TFLOPS, &t.TensorINT8TOPS} {
+		*rate *= fraction
+	}
+	return t
+}
 
 // newFormats are the number formats that came with a later generation of tensor
 // cores, so that a GPU without those has them nowhere.

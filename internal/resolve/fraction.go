@@ -1,0 +1,78 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/catalog"
+	"cosplay/internal/config"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+)
+
+// fractions gives each session with a fraction that part of its host's own GPU as its target. A session for which there
+// is none is refused and left out.
+func (r *resolver) fractions() {
+	if !slices.ContainsFunc(r.intent.Sessions, func(s config.Session) bool { return s.Fraction > 0 }) {
+		return
+	}
+	intent := *r.intent
+	intent.Sessions = make([]config.Session, 0, len(r.intent.Sessions))
+	for _, s := range r.intent.Sessions {
+		if s.Fraction == 0 || r.ownCard(&s) {
+			intent.Sessions = append(intent.Sessions, s)
+		}
+	}
+	r.intent = &intent
+}
+
+// ownCard sets the target of a session with a fraction, and how it shares the GPU.
+func (r *resolver) ownCard(s *config.Session) bool {
+	was, made := r.prior.Session(s.Address)
+	if made && was.Request.Fraction == s.Fraction && (s.Sharing == resource.SharingAuto || s.Sharing == was.Request.Sharing) {
+		s.Target, s.Sharing = was.Target, was.Request.Sharing // also while its GPU cannot be read
+		return true
+	}
+	refuse := func(summary, detail string) bool {
+		r.add(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: rangeOf(s.Ranges, "fraction")})
+		return false
+	}
+	models := r.models(*s)
+	if len(models) != 1 {
+		names := prose.Each(models, func(m resource.Model) string { return m.ShortModel() })
+		if len(names) == 0 {
+			return refuse(fmt.Sprintf("host %q has no GPU of which %s could have a part", s.Host, s.Address), "Use another host, or more GPUs in the host's gpus list.")
+		}
+		return refuse(fmt.Sprintf("host %q has several models of GPU", s.Host), "A fraction is of one model. The host has "+prose.And(names)+". Name a GPU with gpu, or limit the host's gpus.")
+	}
+	model := models[0]
+	card, err := catalog.Target(model.Name)
+	if err != nil {
+		return refuse("the catalog does not have "+model.Name, "cosplay has no figures for it. Write a target instead of the fraction.")
+	}
+	if s.Sharing == resource.SharingAuto {
+		s.Sharing = resource.SharingTime
+		if model.MIG() {
+			s.Sharing = resource.SharingMIG
+		}
+	}
+	s.Target = card.Part(s.Fraction, model.MemoryMiB, s.Sharing == resource.SharingMIG)
+	return true
+}
+
+// models are the different models of GPU that a session may have.
+func (r *resolver) models(s config.Session) (all []resource.Model) {
+	shown, _ := r.live.Host(s.Host)
+	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == s.Host })
+	for _, g := range shown.GPUs {
+		if i >= 0 && !selected(r.intent.Hosts[i], g) || s.GPU != nil && !s.GPU.Matches(g) {
+			continue
+		}
+		if !slices.ContainsFunc(all, func(m resource.Model) bool { return m.Name == g.Model.Name && m.MemoryMiB == g.Model.MemoryMiB }) {
+			all = append(all, g.Model)
+		}
+	}
+	return all
+}

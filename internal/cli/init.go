@@ -107,6 +107,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 	if simulate == "" && found == "" {
 		view.Simulate = starterHost
 	}
+	view.Shares = count > len(models) && !slices.ContainsFunc(models, resource.Model.MIG)
 	text, err := starter(view)
 	if err != nil {
 		return err
@@ -197,6 +198,7 @@ type starterView struct {
 	Target            resource.Target
 	Typed             string // the target as the user writes it
 	Count             int
+	Shares            bool   // there are fewer GPUs than sessions, and none has MIG
 	Sessions          string // their number in words
 	Simulate          string // "" uses the GPUs of this machine
 	Found             string // the GPUs of this machine

@@ -49,7 +49,7 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 		parts = append(parts, fmt.Sprintf("and %d more reasons on other GPUs", more))
 	}
 	ways := f.moreRoom(cl, addresses)
-	if cl.sharing == resource.SharingMIG && cure == "" {
+	if cure == "" && f.couldShare(cl) {
 		ways = append(ways, `sharing = "time-slice", which divides the memory alone`)
 	}
 	if move := f.move(cl); move != "" {
@@ -68,6 +68,14 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 		need = resource.AddressNames(addresses, 3) + ": " + need + " each"
 	}
 	return prose.Advice{What: need + "; " + strings.Join(parts, "; "), Fix: strings.Join(ways, ", or ")}
+}
+
+// couldShare reports whether time slices may make room: for sessions that want slices alone, or that would have whole
+// GPUs without MIG and leave half of the memory free.
+func (f *fleet) couldShare(cl *class) bool {
+	return cl.sharing == resource.SharingMIG || cl.sharing == resource.SharingAuto && slices.ContainsFunc(f.cards, func(c *card) bool {
+		return cl.mayUse(c) && c.isWhole() && !c.Model.MIG() && c.Model.MemoryMiB >= 2*cl.target.MemoryMiB
+	})
 }
 
 // nowhere returns the refusal of a class that may use no GPU.

@@ -87,6 +87,7 @@ var calls = []Call{
 
 	{Name: "nvmlDeviceGetComputeRunningProcesses_v3", Feature: resource.ReadingProcesses, Without: "a foreign process may use the GPU: SM clock and power limit are not changed unless slow_neighbours = true, and a whole GPU counts as shared; MIG mode and slices are, since the driver refuses to change what a process uses"},
 
+	{Name: "nvmlDeviceGetUtilizationRates", Optional: true, Without: "the metrics lack the utilization of the GPU"},
 	{Name: "nvmlDeviceGetMinorNumber", Feature: resource.ReadingProcesses, Without: "of the processes that block a change, only those are named that NVML lists"},
 
 	{Name: "nvmlEventSetCreate", Optional: true, Without: noEvents},

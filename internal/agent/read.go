@@ -19,7 +19,7 @@ func (d device) read() (resource.GPU, error) {
 	gpu := resource.GPU{Index: d.index, UUID: d.uuid}
 	for _, step := range []func(*resource.GPU) error{
 		d.readName, d.readPCI, d.readCapability, d.readCores, d.readMemory, d.readBandwidth, d.readClockList,
-		d.readClock, d.readThrottle, d.readPower, d.readDraw, d.readPersistence, d.readTemperature, d.readMIG, d.readProcesses,
+		d.readClock, d.readThrottle, d.readPower, d.readDraw, d.readPersistence, d.readTemperature, d.readMIG, d.readUtilization, d.readProcesses,
 	} {
 		err := step(&gpu)
 		if err == nil {
@@ -128,6 +128,22 @@ func (d device) readThrottle(gpu *resource.GPU) error {
 func (d device) readTemperature(gpu *resource.GPU) error {
 	degrees, err := get(d, "nvmlDeviceGetTemperature", func() (uint32, nvml.Return) { return d.GetTemperature(nvml.TEMPERATURE_GPU) })
 	gpu.TemperatureC = int(degrees)
+	return err
+}
+
+// readUtilization reads how busy a GPU is. One in MIG mode does not say so, and a driver need not.
+func (d device) readUtilization(gpu *resource.GPU) error {
+	if gpu.MIG {
+		return nil
+	}
+	rates, err := get(d, "nvmlDeviceGetUtilizationRates", d.GetUtilizationRates)
+	switch {
+	case err == nil:
+		percent := int(rates.Gpu)
+		gpu.UtilizationPercent = &percent
+	case unavailable(err):
+		return nil
+	}
 	return err
 }
 

@@ -139,6 +139,9 @@ func (f Fleet) gpu(s sender, g *resource.GPU) {
 	if g.TemperatureC > 0 {
 		gauge("", "cosplay_gpu_temperature_celsius", "Temperature of the GPU.", float64(g.TemperatureC))
 	}
+	if g.UtilizationPercent != nil {
+		gauge("", "cosplay_gpu_utilization_ratio", "Part of the last sampling period of the driver in which a program ran on the GPU.", float64(*g.UtilizationPercent)/100)
+	}
 	gauge("", "cosplay_gpu_memory_used_bytes", "GPU memory in use, by all users.", float64(g.MemoryUsedMiB)*mib)
 	if !g.MIG {
 		return

@@ -26,7 +26,7 @@ func everything() Fleet {
 		s.Target.Key, s.Target.MemoryMiB, s.Slice.Host, s.Slice.GPU = "2060", 6144, "local", "GPU-0"
 		return s
 	}
-	gpu := resource.GPU{Host: "local", UUID: "GPU-0", MIG: true, SMClockMHz: 1575, PowerMW: 700_000, DrawMW: 90_000, TemperatureC: 40, MemoryUsedMiB: 1024}
+	gpu := resource.GPU{Host: "local", UUID: "GPU-0", MIG: true, SMClockMHz: 1575, PowerMW: 700_000, DrawMW: 90_000, TemperatureC: 40, MemoryUsedMiB: 1024, UtilizationPercent: new(7)}
 	gpu.Model.MemorySlices = 8
 	return Fleet{
 		Version: "1", Prior: resource.Prior{Sessions: []resource.PriorSession{session(at), session(gone)}},

@@ -76,11 +76,14 @@ type GPU struct {
 	SMClockMHz     int  `json:"sm_clock_mhz"`
 	LowClockReason bool `json:"held"` // idle, or throttled by power or heat: a low clock proves nothing
 
-	TemperatureC  int         `json:"temperature_c"`
-	DrawMW        int         `json:"draw_mw"`
-	MemoryUsedMiB int         `json:"memory_used_mib"`
-	Slices        []LiveSlice `json:"slices,omitempty"`
-	Processes     []Process   `json:"processes,omitempty"`
+	TemperatureC  int `json:"temperature_c"`
+	DrawMW        int `json:"draw_mw"`
+	MemoryUsedMiB int `json:"memory_used_mib"`
+
+	UtilizationPercent *int `json:"utilization_percent,omitempty"` // nil where the driver does not report it, as in MIG mode
+
+	Slices    []LiveSlice `json:"slices,omitempty"`
+	Processes []Process   `json:"processes,omitempty"`
 
 	Degraded []Degradation `json:"degraded,omitempty"` // what the driver does not offer; its fields above are zero
 }

@@ -192,12 +192,19 @@ func (r *resolver) refuse(result place.Result) {
 }
 
 // blockers names the programs that prevent MIG mode on a GPU which the session could
-// use, and the GPUs whose MIG mode cosplay does not manage.
+// use, the GPUs whose MIG mode cosplay does not manage, and those that are whole another project's.
 func (r *resolver) blockers(a resource.Address) string {
-	i := slices.IndexFunc(r.wanted, func(w place.Request) bool { return w.Address == a })
+	want := r.wanted[slices.IndexFunc(r.wanted, func(w place.Request) bool { return w.Address == a })].Want
 	words := ""
+	host, _ := r.live.Host(want.Host)
+	for _, g := range host.GPUs {
+		for _, h := range r.others(g) {
+			if h.Whole && (want.GPU == "" || want.GPU == g.UUID) {
+				words += fmt.Sprintf("\nA project of user %s has the whole of GPU %d (state %s).", h.User, g.Index, h.State)
+			}
+		}
+	}
 	for _, card := range r.cards {
-		want := r.wanted[i].Want
 		mine := card.Host == want.Host && (want.GPU == "" || want.GPU == card.UUID)
 		if mine && card.Busy && card.Model.MIG() && !card.MIG {
 			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.placements)))

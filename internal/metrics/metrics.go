@@ -26,11 +26,8 @@ type Fleet struct {
 
 const mib = 1 << 20
 
-// The states of a session besides those of its container: one in the process runtime is ready.
-const (
-	ready   = "ready"
-	missing = "missing"
-)
+// missing is the state of a session without its container or folder.
+const missing = "missing"
 
 func bit(is bool) float64 {
 	if is {
@@ -116,12 +113,12 @@ func (f Fleet) state(s sender, session resource.PriorSession, labels []string) {
 	body, there := f.Live.Body(session.Slice.Host, session.Runtime, session.ID)
 	now := missing
 	if there {
-		now = cmp.Or(body.State, ready)
+		now = cmp.Or(body.State, resource.Running)
 	}
-	for _, state := range []string{ready, resource.Running, resource.Stopped, resource.Paused, resource.Restarting, missing} {
+	for _, state := range []string{resource.Running, resource.Stopped, resource.Paused, resource.Restarting, missing} {
 		s.gauge("cosplay_session_state", "1 for the state that the session has, 0 for the others.", bit(now == state), append(slices.Clone(labels), "state", state)...)
 	}
-	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", bit(now == ready || now == resource.Running), labels...)
+	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", bit(now == resource.Running), labels...)
 }
 
 func (f Fleet) gpu(s sender, g *resource.GPU) {

@@ -261,7 +261,7 @@ func sessionFields(was, want resource.Session) []Field {
 	add(&all, FieldHost, Text(was.Request.Host), Text(want.Request.Host))
 	add(&all, FieldGPU, GPU(was.Slice.GPU), GPU(want.Slice.GPU))
 	place := func(s resource.Slice) Value {
-		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing}
+		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing, Percent: s.Percent}
 	}
 	add(&all, FieldSlice, place(was.Slice), place(want.Slice))
 	add(&all, FieldFitClock, Clock{MHz: was.Fit.ClockMHz}, Clock{MHz: want.Fit.ClockMHz})

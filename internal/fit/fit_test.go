@@ -304,3 +304,15 @@ func BenchmarkAt(b *testing.B) {
 		fit.At(m, gpu, "4g.71gb", 1500)
 	}
 }
+
+// A percentage is rounded down to steps of two SMs, and all of it is no limit.
+func TestPartSMs(t *testing.T) {
+	for _, c := range []struct {
+		host          string
+		percent, want int
+	}{{"h200", 33, 42}, {"h200", 1, 0}, {"h200", 100, 132}, {"h200", 99, 130}, {"v100", 50, 40}, {"t4", 7, 2}, {"t4", 120, 40}} {
+		if got := fit.PartSMs(host(t, c.host), c.percent); got != c.want {
+			t.Errorf("%d %% of %s: %d SMs, want %d", c.percent, c.host, got, c.want)
+		}
+	}
+}

@@ -119,6 +119,22 @@ func find(m resource.Model, profile string) slice {
 	return slice{}
 }
 
+// PartSMs returns the SMs that MPS gives to a process of this active thread percentage. It rounds down to steps of two:
+// facts of NVIDIA's guide, the step was never measured.
+func PartSMs(m resource.Model, percent int) int {
+	if percent >= 100 {
+		return m.SMs
+	}
+	return 2 * (percent * m.SMs / 200)
+}
+
+// OfPart returns the fit of a percentage of the SMs of a whole GPU, with all of its memory bandwidth, at an SM clock.
+func OfPart(m resource.Model, t resource.Target, percent, clockMHz int) resource.Fit {
+	s := share(m, PartSMs(m, percent), 1)
+	s.memoryMiB = m.MemoryMiB
+	return s.fit(t.Envelope(), clockMHz)
+}
+
 // At returns the fit of a slice at an SM clock, whether or not the slice has the target's memory. An empty profile is
 // the whole GPU without MIG. A profile that the model does not have gets no resources.
 func At(m resource.Model, t resource.Target, profile string, clockMHz int) resource.Fit {

@@ -118,6 +118,9 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	if at.Shared() && c.freeMiB() < r.Target.MemoryMiB {
 		return fmt.Sprintf("the sessions that share GPU %d need more memory than it has", c.Index)
 	}
+	if at.Percent > c.freePercent() {
+		return fmt.Sprintf("the sessions that share GPU %d need more of its SMs than it has", c.Index)
+	}
 	for _, s := range c.occupants {
 		if s.slice.Overlaps(at) {
 			return fmt.Sprintf("%s has it", f.requests[s.request].Address)
@@ -157,6 +160,18 @@ func (c *card) freeMiB() int {
 	}
 	return free
 }
+
+// freePercent is the part of the SMs of a whole GPU that its sessions leave to others by MPS.
+func (c *card) freePercent() int {
+	free := 100
+	for _, s := range c.occupants {
+		free -= s.slice.Percent
+	}
+	return free
+}
+
+// byTurns reports whether sessions share the whole GPU, and one of them runs at a time.
+func (c *card) byTurns() bool { return c.isShared() && c.occupants[0].slice.Percent == 0 }
 
 // isWhole reports whether sessions have the whole GPU without MIG.
 func (c *card) isWhole() bool { return len(c.occupants) > 0 && c.occupants[0].slice.Whole() }
@@ -212,7 +227,11 @@ func (c *class) measure(cards []*card) {
 				}
 				if found := b.cost(c, row, i); c.aloneError == impossible || found.compare(best) < 0 {
 					best, c.aloneError = found, first
-					c.alone = b.at(c, b.profileName(row), clock)
+					alone := resource.Slice{Profile: b.profileName(row)}
+					if whole {
+						alone.Percent = b.percent(c, i)
+					}
+					c.alone = b.at(c, alone, clock)
 				}
 			}
 		}
@@ -225,7 +244,7 @@ func (c *card) limitOf(s occupant) int64 {
 	errors, _ := c.errorsOf(s)
 	now := slices.Min(append(slices.Clone(errors), impossible))
 	if clock, ok := c.clockNow(); ok {
-		now, _ = s.class.errors(c.model.at(s.class, s.slice.Profile, clock))
+		now, _ = s.class.errors(c.model.at(s.class, s.slice, clock))
 	}
 	return max(now, s.class.limit(0))
 }
@@ -233,12 +252,14 @@ func (c *card) limitOf(s occupant) int64 {
 // errorsOf returns the errors of an occupant at each clock, in the form of a chart.
 func (c *card) errorsOf(s occupant) (first, second []int64) {
 	for row := range c.model.whole() + 1 {
-		if c.model.profileName(row) == s.slice.Profile {
+		if c.model.profileName(row) == s.slice.Profile && s.slice.Percent == 0 {
 			chart := c.model.chart(s.class)
 			return chart.first[row], chart.second[row]
 		}
 	}
-	return c.model.errors(s.class, s.slice.Profile, s.class.target.MemoryMiB)
+	return c.model.errors(s.class, s.class.target.MemoryMiB, func(clock int) resource.Fit {
+		return c.model.at(s.class, s.slice, c.model.clocks[clock])
+	})
 }
 
 // occupantCosts returns the cost of the sessions on a card at each clock.

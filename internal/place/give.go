@@ -50,7 +50,7 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 	for _, n := range all {
 		slice := resource.Slice{Host: c.Host, GPU: c.UUID}
 		if n.class.shares() {
-			slice.Sharing = resource.SharingTime
+			slice.Sharing, slice.Percent = n.class.sharing, c.model.percent(n.class, s.clock)
 		}
 		if n.row < c.model.whole() {
 			p := c.model.profiles[n.row]

@@ -3,6 +3,8 @@ package place
 import (
 	"fmt"
 	"slices"
+
+	"cosplay/internal/resource"
 )
 
 // A load is the number of newcomers of each class on one GPU.
@@ -15,12 +17,13 @@ type kind struct {
 	rank      int     // of the first card
 	model     *gpuModel
 	occupants []occupant
-	slices    bool // may have slices
-	whole     bool // may have newcomers on the whole GPU
-	shared    bool // has sessions that share it
-	freeMiB   int  // for sessions that share it
-	beside    bool // but beside foreign processes, which a session has to accept
-	price     int  // 0 if it already has sessions of the project
+	slices    bool             // may have slices
+	whole     bool             // may have newcomers on the whole GPU
+	sharing   resource.Sharing // how its sessions share it, if they do
+	freeMiB   int              // for sessions that share it
+	freePart  int              // percent of the SMs, for sessions that share it by MPS
+	beside    bool             // but beside foreign processes, which a session has to accept
+	price     int              // 0 if it already has sessions of the project
 
 	clockOK       []bool // by clock: whether it suits all sessions on the GPU
 	occupantCosts []cost // by clock: the cost of the sessions on the GPU
@@ -68,7 +71,7 @@ func (f *fleet) kinds() []*kind {
 func (f *fleet) mark(c *card, pinned bool) string {
 	mark := fmt.Appendf(nil, "%q %d %t %t %t %t", c.Host, slices.Index(f.models, c.model), c.canTakeSlices(), c.canBeWhole(), c.shared(), c.Hindered)
 	for _, s := range c.occupants {
-		mark = fmt.Appendf(mark, " %d:%s@%d<%d", s.class.id, s.slice.Profile, s.slice.Start, s.limit)
+		mark = fmt.Appendf(mark, " %d:%s@%d*%d<%d", s.class.id, s.slice.Profile, s.slice.Start, s.slice.Percent, s.limit)
 	}
 	for _, s := range c.Foreign {
 		mark = fmt.Appendf(mark, " %s@%d+%d", s.Profile, s.Start, s.Size)
@@ -82,11 +85,11 @@ func (f *fleet) mark(c *card, pinned bool) string {
 func newKind(c *card, rank int) *kind {
 	k := &kind{
 		rank: rank, model: c.model, occupants: c.occupants,
-		slices: c.canTakeSlices(), whole: c.canBeWhole() && (len(c.occupants) == 0 || c.isShared()), shared: c.isShared(), freeMiB: c.freeMiB(), beside: c.Hindered, price: 1,
+		slices: c.canTakeSlices(), whole: c.canBeWhole() && (len(c.occupants) == 0 || c.isShared()), freeMiB: c.freeMiB(), freePart: c.freePercent(), beside: c.Hindered, price: 1,
 		fits: map[string]bool{}, arranged: map[string]arrangement{},
 	}
 	if len(c.occupants) > 0 {
-		k.price = 0
+		k.price, k.sharing = 0, c.occupants[0].slice.Sharing
 	}
 	k.layouts = layouts{0: make([][]int, len(c.model.profiles))}
 	if k.slices {
@@ -120,16 +123,17 @@ func (p *packer) fit(k *kind, l load) bool {
 
 func (p *packer) tryFit(k *kind, wants []want) bool {
 	var tried []uint32
+	divides := slices.ContainsFunc(wants, func(w want) bool { return k.model.chart(w.class).percents != nil })
 	for clock, ok := range k.clockOK {
 		if !ok {
 			continue
 		}
 		rows := rowsAt(wants, clock)
-		if slices.Equal(rows, tried) {
+		if slices.Equal(rows, tried) && !divides {
 			continue
 		}
 		tried = rows
-		if k.takesWhole(wants, rows) {
+		if k.takesWhole(wants, rows, clock) {
 			return true
 		}
 		if k.packs(wants, rows, 0, 0, 0, 0) {
@@ -139,21 +143,24 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 	return false
 }
 
-// takesWhole reports whether the whole GPU can hold what is wanted, with these profiles: one session, or several that
-// share it and its memory.
-func (k *kind) takesWhole(wants []want, rows []uint32) bool {
+// takesWhole reports whether the whole GPU can hold what is wanted, with these profiles at a clock: one session, or
+// several that share it and its memory in the same way.
+func (k *kind) takesWhole(wants []want, rows []uint32, clock int) bool {
 	if !k.whole {
 		return false
 	}
-	free := k.freeMiB
+	free, part, sharing := k.freeMiB, k.freePart, k.sharing
 	for i, w := range wants {
 		free -= w.count * w.class.target.MemoryMiB
-		alone := len(wants) == 1 && w.count == 1 && !k.shared
-		if rows[i]>>k.model.whole()&1 == 0 || k.beside && !w.class.acceptsError() || !w.class.shares() && !alone {
+		part -= w.count * k.model.percent(w.class, clock)
+		alone := len(wants) == 1 && w.count == 1 && !sharing.Shares()
+		beside := w.class.shares() && (sharing == "" || sharing == w.class.sharing)
+		if rows[i]>>k.model.whole()&1 == 0 || k.beside && !w.class.acceptsError() || !beside && !alone {
 			return false
 		}
+		sharing = w.class.sharing
 	}
-	return free >= 0
+	return free >= 0 && part >= 0
 }
 
 // packs reports whether slices exist for the remaining wants. The tally already has `placed` sessions of want i, in
@@ -231,7 +238,7 @@ func (s *seeker) try(clock int) {
 	if s.found && bound.compare(s.best.cost) >= 0 {
 		return
 	}
-	if whole := s.kind.model.whole(); s.kind.takesWhole(s.wants, rowsAt(s.wants, clock)) {
+	if whole := s.kind.model.whole(); s.kind.takesWhole(s.wants, rowsAt(s.wants, clock), clock) {
 		var all []choice
 		for _, w := range s.wants {
 			all = append(all, slices.Repeat([]choice{{w.class, whole}}, w.count)...)

@@ -98,15 +98,15 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 	if set.Has(resource.PowerLimit) && (g.FixedPower || set.Value(resource.PowerLimit) < g.Model.PowerMinMW || set.Value(resource.PowerLimit) > g.Model.PowerDefaultMW) {
 		complain("power %d", set.Value(resource.PowerLimit))
 	}
-	shared := 0
+	shared, percent := 0, 0
 	for _, p := range here {
 		q := requests[p.Address]
 		misplaced(g, q, p, clock, complain)
 		if p.Slice.Shared() {
-			shared += q.Target.MemoryMiB
+			shared, percent = shared+q.Target.MemoryMiB, percent+p.Slice.Percent
 		}
 		if p.Slice.Whole() {
-			if mine := func(o Placed) bool { return !p.Slice.Shared() || !o.Slice.Shared() }; len(here) > 1 && slices.ContainsFunc(here, mine) || len(g.Foreign) > 0 || mig {
+			if mine := func(o Placed) bool { return !p.Slice.Beside(o.Slice) }; len(here) > 1 && slices.ContainsFunc(here, mine) || len(g.Foreign) > 0 || mig {
 				complain("%s is not alone", p.Address)
 			}
 			continue
@@ -121,6 +121,9 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 	}
 	if shared > g.Model.MemoryMiB {
 		complain("%d MiB are shared out", shared)
+	}
+	if percent > 100 {
+		complain("%d %% of the SMs are given", percent)
 	}
 	if compute > g.Model.ComputeSlices {
 		complain("%d compute slices", compute)
@@ -153,7 +156,7 @@ func misplaced(g GPU, q Request, p Placed, clock int, complain func(string, ...a
 		complain("%s is on the wrong GPU", p.Address)
 	}
 	may := map[resource.Sharing]bool{resource.SharingAuto: !p.Slice.Shared(), resource.SharingMIG: !p.Slice.Whole(),
-		resource.SharingExclusive: p.Slice.Whole() && !p.Slice.Shared(), resource.SharingTime: p.Slice.Shared()}
+		resource.SharingExclusive: p.Slice.Whole() && !p.Slice.Shared(), resource.SharingTime: p.Slice.Sharing == resource.SharingTime, resource.SharingMPS: p.Slice.Sharing == resource.SharingMPS}
 	if !may[q.Want.Sharing] {
 		complain("%s wants %q and has %s", p.Address, q.Want.Sharing, p.Slice)
 	}

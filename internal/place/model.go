@@ -30,6 +30,8 @@ type gpuModel struct {
 type chart struct {
 	first  [][]int64 // errors of the figure that the class prefers; impossible if the session does not fit
 	second [][]int64 // errors of the other figures
+
+	percents []int // by clock: of the SMs of the whole GPU, by MPS; nil where SMs are not divided
 }
 
 func (f *fleet) modelOf(g GPU) *gpuModel {
@@ -98,28 +100,62 @@ func (b *gpuModel) chart(c *class) *chart {
 		if row < b.whole() {
 			memory = b.profiles[row].MemoryMiB
 		}
-		first, second := b.errors(c, b.profileName(row), memory)
+		at := func(clock int) resource.Fit { return fit.At(b.spec, c.target, b.profileName(row), b.clocks[clock]) }
+		if row == b.whole() && c.sharing == resource.SharingMPS && b.spec.DividesSMs() {
+			drawn.percents = b.percents(c)
+			at = func(clock int) resource.Fit {
+				return fit.OfPart(b.spec, c.target, drawn.percents[clock], b.clocks[clock])
+			}
+		}
+		first, second := b.errors(c, memory, at)
 		drawn.first, drawn.second = append(drawn.first, first), append(drawn.second, second)
 	}
 	b.charts[c] = drawn
 	return drawn
 }
 
-// errors returns the errors of a class in one profile at each clock.
-func (b *gpuModel) errors(c *class, profile string, memoryMiB int) (first, second []int64) {
+// errors returns the errors of a class at each clock in a slice with this memory, whose fit at returns.
+func (b *gpuModel) errors(c *class, memoryMiB int, at func(clock int) resource.Fit) (first, second []int64) {
 	first, second = make([]int64, len(b.clocks)), make([]int64, len(b.clocks))
-	for i, clock := range b.clocks {
+	for i := range b.clocks {
 		first[i] = impossible
 		if memoryMiB >= c.target.MemoryMiB {
-			first[i], second[i] = c.errors(b.at(c, profile, clock))
+			first[i], second[i] = c.errors(at(i))
 		}
 	}
 	return first, second
 }
 
-// at returns the fit of a class in a profile at a clock in MHz.
-func (b *gpuModel) at(c *class, profile string, clockMHz int) resource.Fit {
-	return fit.At(b.spec, c.target, profile, clockMHz)
+// percents returns, by clock, the percentage of the SMs that comes closest to the target of a class. Of equally close
+// ones it is the smallest.
+func (b *gpuModel) percents(c *class) []int {
+	all := make([]int, len(b.clocks))
+	for i, clock := range b.clocks {
+		best, bestSecond := int64(math.MaxInt64), int64(math.MaxInt64)
+		for percent := 1; percent <= 100; percent++ {
+			first, second := c.errors(fit.OfPart(b.spec, c.target, percent, clock))
+			if first < best || first == best && second < bestSecond {
+				best, bestSecond, all[i] = first, second, percent
+			}
+		}
+	}
+	return all
+}
+
+// percent is the part of the SMs that a session of a class gets at a clock; 0 where SMs are not divided.
+func (b *gpuModel) percent(c *class, clock int) int {
+	if percents := b.chart(c).percents; percents != nil {
+		return percents[clock]
+	}
+	return 0
+}
+
+// at returns the fit of a class in a slice at a clock in MHz.
+func (b *gpuModel) at(c *class, s resource.Slice, clockMHz int) resource.Fit {
+	if s.Percent > 0 {
+		return fit.OfPart(b.spec, c.target, s.Percent, clockMHz)
+	}
+	return fit.At(b.spec, c.target, s.Profile, clockMHz)
 }
 
 // cost returns the cost of one session in one profile at one clock.
@@ -127,7 +163,7 @@ func (b *gpuModel) cost(c *class, row, clock int) cost {
 	chart := b.chart(c)
 	size := b.size(row)
 	if c.shares() { // the rest of the memory is for others
-		size = max(1, size*int64(c.target.MemoryMiB)/int64(b.spec.MemoryMiB))
+		size = max(1, size*int64(c.target.MemoryMiB)/int64(b.spec.MemoryMiB), size*int64(b.percent(c, clock))/100)
 	}
 	return c.cost(chart.first[row][clock], chart.second[row][clock], size)
 }

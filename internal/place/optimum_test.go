@@ -25,17 +25,46 @@ func limits(requests []Request, alone map[resource.Address]float64, slack float6
 	return all
 }
 
-// wholeTogether reports whether these requests may have the whole of an empty GPU: one alone, or all by time slices.
-func wholeTogether(m resource.Model, requests []Request) bool {
-	sum, sharers := 0, 0
-	for _, q := range requests {
+// wholeTogether reports whether these requests may have the whole of an empty GPU at a clock: one alone, or all by time
+// slices, or all by MPS.
+func wholeTogether(m resource.Model, requests []Request, clock int, limit []float64) bool {
+	sum, percent, sharers := 0, 0, map[resource.Sharing]int{}
+	for i, q := range requests {
 		sum += q.Target.MemoryMiB
-		if q.Want.Sharing == resource.SharingTime {
-			sharers++
+		sharers[q.Want.Sharing]++
+		part, err := closestPart(m, q, clock)
+		percent += part
+		if err > limit[i] {
+			return false
 		}
 	}
 	alone := len(requests) == 1 && requests[0].Want.Sharing != resource.SharingMIG
-	return sum <= m.MemoryMiB && (alone || sharers == len(requests))
+	return sum <= m.MemoryMiB && percent <= 100 && (alone || max(sharers[resource.SharingTime], sharers[resource.SharingMPS]) == len(requests))
+}
+
+// closestPart returns the percentage of the SMs that a request gets of a whole GPU, and its error.
+func closestPart(m resource.Model, q Request, clock int) (part int, err float64) {
+	prefer := q.Want.Fit.Prefer
+	if q.Want.Sharing != resource.SharingMPS || m.ComputeCapability < "7" {
+		return 0, fit.At(m, q.Target, "", clock).Error(prefer)
+	}
+	err = math.Inf(1)
+	second := err
+	for percent := 1; percent <= 100; percent++ {
+		f := fit.OfPart(m, q.Target, percent, clock)
+		other := max(f.Error(resource.PreferFP32), f.Error(resource.PreferBandwidth))
+		switch prefer {
+		case resource.PreferFP32:
+			other = f.Error(resource.PreferBandwidth)
+		case resource.PreferBandwidth:
+			other = f.Error(resource.PreferFP32)
+		}
+		const same = 5e-10
+		if e := f.Error(prefer); e < err-same || e < err+same && other < second-same {
+			part, err, second = percent, e, other
+		}
+	}
+	return part, err
 }
 
 // fitsTogether tries every clock, profile and start for these requests on an empty GPU.
@@ -44,7 +73,7 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 		return fit.At(m, requests[i].Target, profile, clock).Error(requests[i].Want.Fit.Prefer) <= limit[i]
 	}
 	for _, clock := range m.ClocksMHz {
-		if wholeTogether(m, requests) && !slices.ContainsFunc(positions(requests), func(i int) bool { return !within(i, "", clock) }) {
+		if wholeTogether(m, requests, clock, limit) {
 			return true
 		}
 		used, instances := map[int]bool{}, map[string]int{}
@@ -92,21 +121,13 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 	return false
 }
 
-func positions[T any](list []T) []int {
-	all := make([]int, len(list))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // sharing gives the sessions of each class a random kind of sharing.
 func sharing(r *rand.Rand, requests []Request) []Request {
 	kinds := map[string]resource.Sharing{}
 	for i := range requests {
 		name := requests[i].Address.Name
 		if _, chosen := kinds[name]; !chosen {
-			kinds[name] = []resource.Sharing{resource.SharingTime, resource.SharingTime, resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive}[r.IntN(5)]
+			kinds[name] = []resource.Sharing{resource.SharingTime, resource.SharingMPS, resource.SharingMPS, resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive}[r.IntN(6)]
 		}
 		requests[i].Want.Sharing = kinds[name]
 	}

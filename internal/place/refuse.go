@@ -111,10 +111,12 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		closest := c.closest(cl, holds)
 		return fmt.Sprintf("it comes no closer than %d %%, and fit.max_error is %d %%", percentUp(closest), percentUp(cl.maxError())),
 			fmt.Sprintf("fit.max_error = \"%d%%\", or another target", percentUp(closest))
+	case c.isShared() && c.occupants[0].slice.Sharing != cl.sharing:
+		return "sessions of this plan share it in another way", ""
+	case c.isShared() && cl.sharing == resource.SharingMPS && c.freeMiB() >= cl.target.MemoryMiB:
+		return fmt.Sprintf("what shares it leaves %d %% of its SMs", c.freePercent()), `sharing = "time-slice", which does not divide the SMs`
 	case c.isShared() && cl.shares():
-		return fmt.Sprintf("of its %d MiB, the %s that share it leave %d MiB", c.Model.MemoryMiB, prose.Count(len(c.occupants), "session"), c.freeMiB()), ""
-	case c.isShared():
-		return "sessions of this plan share it", ""
+		return fmt.Sprintf("of its %d MiB, what shares it leaves %d MiB", c.Model.MemoryMiB, c.freeMiB()), ""
 	case c.isWhole():
 		return "a session of this plan has the whole of it", ""
 	case c.Hindered && !cl.acceptsError():

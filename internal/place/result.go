@@ -24,7 +24,7 @@ func (f *fleet) result() Result {
 		r.GPUs = append(r.GPUs, c.setup())
 		for _, s := range c.occupants {
 			address := f.requests[s.request].Address
-			p := Placed{Address: address, Slice: s.slice, Alone: s.class.alone, Fit: c.model.at(s.class, s.slice.Profile, c.clockMHz)}
+			p := Placed{Address: address, Slice: s.slice, Alone: s.class.alone, Fit: c.model.at(s.class, s.slice, c.clockMHz)}
 			if s.class.aloneError >= impossible {
 				p.Alone = p.Fit
 			}
@@ -69,8 +69,12 @@ func (f *fleet) price(c *card, cl *class, p Placed) Warning {
 		note += ", the closest there is"
 	}
 	how := "as " + fit.SliceName(p.Slice.Profile)
-	if p.Slice.Shared() {
+	switch p.Slice.Sharing {
+	case resource.SharingTime:
 		how = "by time slices"
+	case resource.SharingMPS:
+		how = "by MPS"
+	case resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive:
 	}
 	return Warning{Text: fmt.Sprintf("%s %s on %s at %d MHz is %s", cl.target.ShortName(), how, f.label(c), p.Fit.ClockMHz, note),
 		Sessions: []resource.Address{p.Address}, Note: note, Far: got > cl.aloneError+counted(farOff) || c.Busy && c.isWhole()}
@@ -149,7 +153,7 @@ func (c *card) power() (limitMW int, why resource.Reason) {
 
 // askedPower returns the sum of the targets' board power, or of sessions that run by turns the largest.
 func (c *card) askedPower() (boards []resource.TargetPower, sumMW int) {
-	if c.isShared() {
+	if c.byTurns() {
 		most := slices.MaxFunc(c.occupants, func(a, b occupant) int { return cmp.Compare(a.class.target.PowerW, b.class.target.PowerW) }).class.target.PowerW
 		return []resource.TargetPower{{W: most, Count: 1}}, 1000 * most
 	}
@@ -171,11 +175,15 @@ func (c *card) askedPower() (boards []resource.TargetPower, sumMW int) {
 func (c *card) neededPower() int {
 	sms := 0
 	for _, s := range c.taken() {
-		if s.Whole() {
-			sms = c.Model.SMs
-		}
 		p, _ := c.Model.Profile(s.Profile)
-		sms += p.SMs
+		switch {
+		case s.Percent > 0:
+			sms += fit.PartSMs(c.Model, s.Percent)
+		case s.Whole():
+			sms = c.Model.SMs
+		default:
+			sms += p.SMs
+		}
 	}
 	share := float64(min(sms, c.Model.SMs)) / float64(c.Model.SMs)
 	if top := c.Model.MaxClockMHz(); top > 0 {

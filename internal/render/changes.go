@@ -139,7 +139,7 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 		details = append(details, inked(drifted, w.Note))
 	}
 	if n := sharers(v.Plan, c.After); n > 1 {
-		details = append(details, text(busyWords(c.After.Fit, n)))
+		details = append(details, text(busyWords(c.After.Fit, n, c.After.Slice.Percent > 0)))
 	}
 	if c.After != nil && c.After.Request.Fraction > 0 {
 		if over := c.After.Fit.Got.MemoryMiB - c.After.Target.MemoryMiB; !c.After.Slice.Whole() && over > 0 {
@@ -178,16 +178,19 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 	return details
 }
 
-// sharers is the number of sessions that share the GPU of a session by time slices, with it; 0 if it shares none.
+// sharers is the number of sessions that share the GPU of a session with others, with it; 0 if it shares none.
 func sharers(planned *plan.Plan, s *resource.Session) int {
 	if s == nil || !s.Slice.Shared() {
 		return 0
 	}
-	return count(planned.Desired.Sessions, func(o resource.Session) bool { return o.Slice == s.Slice })
+	return count(planned.Desired.Sessions, func(o resource.Session) bool { return o.Slice.Beside(s.Slice) })
 }
 
-func busyWords(f resource.Fit, n int) string {
-	busy := f.Busy(n)
+func busyWords(f resource.Fit, n int, divided bool) string {
+	busy := f.Busy(n, divided)
+	if divided {
+		return fmt.Sprintf("while the others are idle; when all %d are busy, bandwidth is %s", n, fit.Percent(busy.BandwidthRatio()))
+	}
 	return fmt.Sprintf("while the others are idle; when all %d are busy, FP32 is %s and bandwidth %s", n, fit.Percent(busy.FP32Ratio()), fit.Percent(busy.BandwidthRatio()))
 }
 

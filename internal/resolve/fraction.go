@@ -58,7 +58,8 @@ func (r *resolver) ownCard(s *config.Session) bool {
 			s.Sharing = resource.SharingMIG
 		}
 	}
-	s.Target = card.Part(s.Fraction, model.MemoryMiB, s.Sharing == resource.SharingMIG)
+	divided := s.Sharing == resource.SharingMIG || s.Sharing == resource.SharingMPS && model.DividesSMs()
+	s.Target = card.Part(s.Fraction, model.MemoryMiB, divided)
 	return true
 }
 

@@ -3,6 +3,7 @@ package resource
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -43,6 +44,13 @@ type Profile struct {
 
 // MIG reports whether the GPU can be cut into GPU instances.
 func (m Model) MIG() bool { return m.MemorySlices > 0 }
+
+// DividesSMs reports whether MPS can give a process a part of the SMs: since Volta.
+func (m Model) DividesSMs() bool {
+	major, _, _ := strings.Cut(m.ComputeCapability, ".")
+	number, err := strconv.Atoi(major)
+	return err == nil && number >= 7
+}
 
 // MaxClockMHz is the highest lockable SM clock: what an unlocked GPU runs at.
 func (m Model) MaxClockMHz() int {
@@ -112,18 +120,22 @@ type Slice struct {
 	Start   int    `json:"start"`             // first slot
 	Size    int    `json:"size"`              // slots taken; 0 for the whole GPU
 
-	Sharing Sharing `json:"sharing,omitempty"` // SharingTime on a whole GPU that other sessions may have, too
+	Sharing Sharing `json:"sharing,omitempty"` // SharingTime or SharingMPS on a whole GPU that other sessions may have, too
+	Percent int     `json:"percent,omitempty"` // of the SMs, by MPS: its active thread percentage; 0 where SMs are not divided
 }
 
 // Whole reports whether the slice is a GPU without MIG.
 func (s Slice) Whole() bool { return s.Profile == "" }
 
 // Shared reports whether the slice is a whole GPU that other sessions may have, too.
-func (s Slice) Shared() bool { return s.Sharing == SharingTime }
+func (s Slice) Shared() bool { return s.Sharing.Shares() }
+
+// Beside reports whether two sessions with these slices share one GPU.
+func (s Slice) Beside(o Slice) bool { return s.Shared() && s.Sharing == o.Sharing && s.On() == o.On() }
 
 // Overlaps reports whether two sessions cannot have these slices at the same time.
 func (s Slice) Overlaps(o Slice) bool {
-	if s.Host != o.Host || s.GPU != o.GPU || s.Shared() && o.Shared() {
+	if s.Host != o.Host || s.GPU != o.GPU || s.Beside(o) {
 		return false
 	}
 	if s.Whole() || o.Whole() {

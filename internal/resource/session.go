@@ -31,7 +31,11 @@ const (
 	SharingMIG       Sharing = "mig"        // a MIG slice
 	SharingExclusive Sharing = "exclusive"  // a whole GPU
 	SharingTime      Sharing = "time-slice" // a whole GPU, whose driver lets its sessions run by turns
+	SharingMPS       Sharing = "mps"        // a whole GPU, of whose SMs NVIDIA's Multi-Process Service gives each session a part
 )
+
+// Shares reports whether several sessions may have one GPU.
+func (s Sharing) Shares() bool { return s == SharingTime || s == SharingMPS }
 
 // Equal compares two requests by value.
 func (r Request) Equal(o Request) bool {
@@ -52,12 +56,15 @@ func (f Fit) FP32Ratio() float64 { return f.Got.FP32TFLOPS / f.Want.FP32TFLOPS }
 // BandwidthRatio is the memory bandwidth got over the one wanted.
 func (f Fit) BandwidthRatio() float64 { return f.Got.BandwidthGBs / f.Want.BandwidthGBs }
 
-// Busy is the fit of a session while it and all others that share its GPU by time slices are busy, n sessions in all.
-func (f Fit) Busy(n int) Fit {
+// Busy is the fit of a session while it and all others that share its GPU are busy, n sessions in all. Where MPS
+// divides the SMs, it keeps the rates of its SMs.
+func (f Fit) Busy(n int, divided bool) Fit {
 	part := 1 / float64(n)
-	f.Got.FP32TFLOPS *= part
-	f.Got.TensorTFLOPS *= part
 	f.Got.BandwidthGBs *= part
+	if !divided {
+		f.Got.FP32TFLOPS *= part
+		f.Got.TensorTFLOPS *= part
+	}
 	return f
 }
 

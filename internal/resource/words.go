@@ -43,6 +43,8 @@ func ShortLineage(lineage string) string {
 // String names a slice: "1g.18gb, slot 3".
 func (s Slice) String() string {
 	switch {
+	case s.Percent > 0:
+		return fmt.Sprintf("%d %% of the SMs", s.Percent)
 	case s.Shared():
 		return "shared GPU"
 	case s.Whole():

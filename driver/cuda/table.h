@@ -9,6 +9,7 @@ struct entry {
     uint64_t size;
     uint64_t owner;
     uint64_t uses;
+    uint64_t device; /* whose memory it is; for the users of a table */
 };
 
 struct table {

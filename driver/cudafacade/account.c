@@ -2,25 +2,25 @@
 
 static uint64_t cap(const struct figures *target) { return target->memory_mib * MIB; }
 
-static uint64_t *overhead_of(struct process *me)
+static uint64_t *overhead_of(struct account *me)
 {
     return me->on_trial ? &me->overhead_on_trial : &me->usage->overhead;
 }
 
-static uint64_t used(struct process *me)
+static uint64_t used(struct account *me)
 {
     return __atomic_load_n(&me->usage->total, __ATOMIC_RELAXED) + __atomic_load_n(overhead_of(me), __ATOMIC_RELAXED);
 }
 
 /* What is left below the cap. The value is exact while the lock is held. */
-static uint64_t room(const struct figures *target, struct process *me)
+static uint64_t room(const struct figures *target, struct account *me)
 {
     uint64_t in_use = used(me);
     return in_use < cap(target) ? cap(target) - in_use : 0;
 }
 
 /* Without what programs only try. The lock is held. */
-static uint64_t used_in_earnest(struct process *me)
+static uint64_t used_in_earnest(struct account *me)
 {
     uint64_t all = used(me), tried = used_on_trial(me);
     return all > tried ? all - tried : 0;
@@ -32,14 +32,14 @@ static uint64_t at_most_the_cap(const struct figures *target, uint64_t bytes)
 }
 
 /* The lock is held. */
-static void note_peak(const struct figures *target, struct process *me)
+static void note_peak(const struct figures *target, struct account *me)
 {
     uint64_t most = me->on_trial ? 0 : at_most_the_cap(target, used_in_earnest(me));
     if (most > me->usage->peak)
         __atomic_store_n(&me->usage->peak, most, __ATOMIC_RELAXED);
 }
 
-static void count(struct process *me, uint64_t bytes)
+static void count(struct account *me, uint64_t bytes)
 {
     me->slot->bytes += bytes;
     me->usage->total += bytes;
@@ -50,7 +50,7 @@ static void count(struct process *me, uint64_t bytes)
  * but that has not been measured yet; and taking over the lock of a dead process may have freed slots, which makes
  * the measurement outdated.
  */
-static uint64_t lock_informed(const struct figures *target, struct process *me)
+static uint64_t lock_informed(const struct figures *target, struct account *me)
 {
     for (;;) {
         if (!__atomic_test_and_set(&me->has_taken, __ATOMIC_RELAXED))
@@ -67,7 +67,7 @@ static uint64_t lock_informed(const struct figures *target, struct process *me)
  * A process that gets as much memory after a refusal has overcome it: PyTorch, for example, frees its cached memory
  * and allocates again, so it did not run out of memory. The caller holds the lock.
  */
-static void overcome(struct process *me, uint64_t bytes)
+static void overcome(struct account *me, uint64_t bytes)
 {
     if (!me->refused || bytes < me->most_refused)
         return;
@@ -78,7 +78,7 @@ static void overcome(struct process *me, uint64_t bytes)
 
 static int attempt(const struct figures *target, uint64_t bytes, int keep)
 {
-    struct process *me = attached();
+    struct account *me = attached(target);
     if (!me)
         return 0;
     uint64_t held = lock_informed(target, me);
@@ -95,7 +95,7 @@ int take_if_there_is_room(const struct figures *target, uint64_t bytes) { return
 
 uint64_t take_what_fits(const struct figures *target, uint64_t bytes)
 {
-    struct process *me = attached();
+    struct account *me = attached(target);
     if (!me)
         return 0;
     uint64_t held = lock_usage(me);
@@ -112,7 +112,7 @@ uint64_t take_what_fits(const struct figures *target, uint64_t bytes)
  * The total never falls below zero: if a count is in doubt, it is recomputed from the slots. The caller holds the
  * lock.
  */
-static void uncount(struct process *me, uint64_t bytes)
+static void uncount(struct account *me, uint64_t bytes)
 {
     me->slot->bytes -= bytes;
     if (bytes <= me->usage->total)
@@ -122,9 +122,9 @@ static void uncount(struct process *me, uint64_t bytes)
 }
 
 /* Never more than the slot has. */
-void give(uint64_t bytes)
+void give(const struct figures *target, uint64_t bytes)
 {
-    struct process *me = bytes ? attached() : NULL;
+    struct account *me = bytes ? attached(target) : NULL;
     if (!me)
         return;
     uint64_t held = lock_usage(me);
@@ -140,7 +140,7 @@ void give(uint64_t bytes)
  */
 void give_to_holders(const struct figures *target, uint64_t bytes)
 {
-    struct process *me = bytes && target->own_slice ? attached() : NULL;
+    struct account *me = bytes && target->own_slice ? attached(target) : NULL;
     if (!me)
         return;
     uint64_t held = lock_usage(me);
@@ -156,7 +156,7 @@ void give_to_holders(const struct figures *target, uint64_t bytes)
  * The driver does not report memory by context. While another program only tries, the overhead is unknown, and is
  * measured again later.
  */
-static void set_overhead(struct process *me, uint64_t bytes, int known)
+static void set_overhead(struct account *me, uint64_t bytes, int known)
 {
     uint64_t *overhead = overhead_of(me);
     if (known || bytes < *overhead)
@@ -168,13 +168,13 @@ static void set_overhead(struct process *me, uint64_t bytes, int known)
 /* The lock is held while the driver answers, so that no count changes and no trial begins meanwhile. */
 void look_at_overhead(const struct figures *target)
 {
-    struct process *me = target->own_slice ? attached() : NULL;
+    struct account *me = target->own_slice ? attached(target) : NULL;
     if (!me)
         return;
     size_t free, all;
     uint64_t held = lock_usage(me);
     int known = me->on_trial || !beside_a_trial(me);
-    if (DRIVER(cuMemGetInfo_v2)(&free, &all) == CUDA_SUCCESS && free <= all) {
+    if (ask_driver(target, &free, &all) && free <= all) {
         uint64_t counted = me->usage->total;
         set_overhead(me, all - free > counted ? all - free - counted : 0, known);
         note_peak(target, me); /* the driver may take more than was requested */
@@ -183,9 +183,9 @@ void look_at_overhead(const struct figures *target)
     unlock_usage(me, held);
 }
 
-static void sweep_now(void)
+static void sweep_now(const struct figures *target)
 {
-    struct process *me = attached();
+    struct account *me = attached(target);
     if (!me)
         return;
     uint64_t held = lock_usage(me);
@@ -194,7 +194,7 @@ static void sweep_now(void)
 }
 
 /* A refusal of unknown size is never overcome. The caller holds the lock. */
-static void note_refusal(struct process *me, uint64_t bytes)
+static void note_refusal(struct account *me, uint64_t bytes)
 {
     me->refused++;
     if (!bytes || bytes > me->most_refused)
@@ -207,8 +207,8 @@ static void note_refusal(struct process *me, uint64_t bytes)
  */
 static void count_refusal(const struct figures *target, uint64_t bytes)
 {
-    struct process *me = this_process();
-    int counts = attached() != NULL;
+    struct account *me = account_of(target);
+    int counts = attached(target) != NULL;
     if (!me || !me->usage || me->on_trial)
         return;
     uint64_t held = counts ? lock_usage(me) : 0;
@@ -222,11 +222,10 @@ static void count_refusal(const struct figures *target, uint64_t bytes)
 }
 
 /* Most allocations make no peak, and cost no lock for it. */
-CUresult noted(CUresult answer)
+CUresult noted(const struct figures *target, CUresult answer)
 {
-    const struct figures *target = figures_shown();
-    struct process *me = target ? attached() : NULL;
-    if (target && answer == CUDA_ERROR_OUT_OF_MEMORY)
+    struct account *me = attached(target);
+    if (answer == CUDA_ERROR_OUT_OF_MEMORY)
         count_refusal(target, 0);
     if (me && answer == CUDA_SUCCESS &&
         at_most_the_cap(target, used(me)) > __atomic_load_n(&me->usage->peak, __ATOMIC_RELAXED)) {
@@ -241,7 +240,7 @@ CUresult noted(CUresult answer)
 static int insist(const struct figures *target, uint64_t bytes, int keep)
 {
     if (bytes <= cap(target)) {
-        sweep_now();
+        sweep_now(target);
         look_at_overhead(target);
         if (attempt(target, bytes, keep))
             return 1;
@@ -262,7 +261,7 @@ int take(const struct figures *target, uint64_t bytes)
 
 int would_fit(const struct figures *target, uint64_t bytes)
 {
-    struct process *me = attached();
+    struct process *me = this_process();
     if (me)
         __atomic_store_n(&me->has_graphs, 1, __ATOMIC_RELAXED);
     if (attempt(target, bytes, 0))
@@ -273,12 +272,12 @@ int would_fit(const struct figures *target, uint64_t bytes)
 
 uint64_t in_use(const struct figures *target)
 {
-    struct process *me = attached();
+    struct account *me = attached(target);
     if (!me)
         return cap(target); /* a process that cannot be counted gets no memory */
-    settle_pools(target);
-    settle_graphs(target);
-    sweep_now();
+    settle_pools();
+    settle_graphs();
+    sweep_now(target);
     look_at_overhead(target);
     uint64_t held = lock_usage(me);
     uint64_t used = cap(target) - room(target, me);
@@ -289,12 +288,12 @@ uint64_t in_use(const struct figures *target)
 /* A trial is admitted, and finds that no memory is left. */
 int has_grown_too_far(const struct figures *target)
 {
-    struct process *me = attached();
+    struct account *me = attached(target);
     look_at_overhead(target);
     if (!me || me->on_trial || !target->own_slice || used(me) <= cap(target))
         return 0;
     trim_pools(target);
-    sweep_now();
+    sweep_now(target);
     look_at_overhead(target);
     if (used(me) <= cap(target))
         return 0;

@@ -5,9 +5,10 @@
  * Wraps a function that may take memory of unknown size. Only the driver knows the size, and only afterwards: if the
  * function exceeded the cap, its effect is undone.
  */
-#define GROWING(name, undo, ...)                                  \
+#define GROWING_ON(where, name, undo, ...)                        \
     {                                                             \
         DISGUISE(name, __VA_ARGS__);                              \
+        target = where;                                           \
         CUresult answer = DRIVER(name)(__VA_ARGS__);              \
         if (answer != CUDA_SUCCESS || !has_grown_too_far(target)) \
             return answer;                                        \
@@ -15,17 +16,19 @@
         look_at_overhead(target);                                 \
         return CUDA_ERROR_OUT_OF_MEMORY;                          \
     }
+#define GROWING(name, undo, ...) GROWING_ON(target, name, undo, __VA_ARGS__)
+#define MAKING(name, undo, ...) GROWING_ON(figures_of(device), name, undo, __VA_ARGS__)
 
 CUresult cuCtxCreate(CUcontext *c, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device);
+    MAKING(cuCtxCreate, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device);
 CUresult cuCtxCreate_v2(CUcontext *c, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate_v2, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device);
+    MAKING(cuCtxCreate_v2, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device);
 CUresult cuCtxCreate_v3(CUcontext *c, void *params, int count, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate_v3, DRIVER(cuCtxDestroy_v2)(*c), c, params, count, flags, device);
+    MAKING(cuCtxCreate_v3, DRIVER(cuCtxDestroy_v2)(*c), c, params, count, flags, device);
 CUresult cuCtxCreate_v4(CUcontext *c, void *params, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate_v4, DRIVER(cuCtxDestroy_v2)(*c), c, params, flags, device);
+    MAKING(cuCtxCreate_v4, DRIVER(cuCtxDestroy_v2)(*c), c, params, flags, device);
 CUresult cuGreenCtxCreate(void **c, void *description, CUdevice device, unsigned flags)
-    GROWING(cuGreenCtxCreate, DRIVER(cuGreenCtxDestroy)(*c), c, description, device, flags);
+    MAKING(cuGreenCtxCreate, DRIVER(cuGreenCtxDestroy)(*c), c, description, device, flags);
 CUresult cuModuleLoad(CUmodule *m, const char *path) GROWING(cuModuleLoad, DRIVER(cuModuleUnload)(*m), m, path);
 CUresult cuModuleLoadData(CUmodule *m, const void *image)
     GROWING(cuModuleLoadData, DRIVER(cuModuleUnload)(*m), m, image);
@@ -56,7 +59,7 @@ static CUresult retain(const struct figures *target, CUcontext *context, CUdevic
     int active = 0;
     DRIVER(cuDevicePrimaryCtxGetState)(device, &flags, &active);
     CUresult answer = DRIVER(cuDevicePrimaryCtxRetain)(context, device);
-    struct process *me = this_process();
+    struct account *me = account_of(target);
     if (answer == CUDA_SUCCESS && me)
         __atomic_store_n(&me->primary, (uintptr_t)*context, __ATOMIC_RELAXED);
     if (answer != CUDA_SUCCESS || active)
@@ -74,35 +77,40 @@ static CUresult retain(const struct figures *target, CUcontext *context, CUdevic
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-    DISGUISE(cuDevicePrimaryCtxRetain, context, device);
+    DISGUISE_DEVICE(device, cuDevicePrimaryCtxRetain, context, device);
     return retain(target, context, device);
 }
 
-/* The driver freed this memory with a context. */
-static void forget_all_of(const struct figures *target, uint64_t context)
+/* The driver freed this memory with a context. All of it is of the context's device. */
+static void forget_all_of(uint64_t context)
 {
     struct process *me = context ? this_process() : NULL;
+    const struct figures *target = the_figures();
     uint64_t held = 0;
     if (!me)
         return;
     lock_threads(&me->lock);
-    FOR_ENTRIES(block, &me->blocks)
-        if (block->owner == context && block->uses == EXPORTED && target->own_slice)
+    FOR_ENTRIES(block, &me->blocks) {
+        if (block->owner != context)
+            continue;
+        target = numbered(block->device);
+        if (block->uses == EXPORTED && target->own_slice)
             held += block->size;
+    }
     uint64_t bytes = table_take_all_of(&me->blocks, context);
     unlock_threads(&me->lock);
-    give(bytes - held);
+    give(target, bytes - held);
     give_to_holders(target, held);
 }
 
-#define DESTROYING(name)                               \
-    CUresult name(CUcontext context)                   \
-    {                                                  \
-        DISGUISE(name, context);                       \
-        CUresult answer = DRIVER(name)(context);       \
-        if (answer == CUDA_SUCCESS)                    \
-            forget_all_of(target, (uintptr_t)context); \
-        return answer;                                 \
+#define DESTROYING(name)                         \
+    CUresult name(CUcontext context)             \
+    {                                            \
+        DISGUISE(name, context);                 \
+        CUresult answer = DRIVER(name)(context); \
+        if (answer == CUDA_SUCCESS)              \
+            forget_all_of((uintptr_t)context);   \
+        return answer;                           \
     }
 
 DESTROYING(cuCtxDestroy)
@@ -112,11 +120,11 @@ static CUresult left(const struct figures *target, CUresult answer, CUdevice dev
 {
     unsigned flags;
     int active = 1;
-    struct process *me = this_process();
+    const struct account *me = account_of(target);
     if (answer != CUDA_SUCCESS || !me || DRIVER(cuDevicePrimaryCtxGetState)(device, &flags, &active) != CUDA_SUCCESS)
         return answer;
     if (!active)
-        forget_all_of(target, __atomic_load_n(&me->primary, __ATOMIC_RELAXED));
+        forget_all_of(__atomic_load_n(&me->primary, __ATOMIC_RELAXED));
     return answer;
 }
 
@@ -124,7 +132,7 @@ static CUresult left(const struct figures *target, CUresult answer, CUdevice dev
 #define LEAVING(name)                                      \
     CUresult name(CUdevice device)                         \
     {                                                      \
-        DISGUISE(name, device);                            \
+        DISGUISE_DEVICE(device, name, device);             \
         return left(target, DRIVER(name)(device), device); \
     }
 

@@ -8,29 +8,71 @@ const struct refusals refusals = {
     .version_mismatch = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
 };
 
-/* The first name of a list, as a program in the session may call its one GPU. CUDA takes the beginning of a UUID for it. */
-static int names_the_gpu(const struct figures *target, const char *list)
+/* The names of the driver of GPUs of the session, as a list. */
+struct slices {
+    char list[MOST_DEVICES * sizeof(the_figures()->slice)];
+    size_t n;
+    char listed[MOST_DEVICES];
+};
+
+static void add_slice(struct slices *slices, const struct figures *target)
 {
-    struct text name = {0};
-    for (; *list && *list != ','; list++)
-        add(&name, (char[]){*list, 0});
-    if (equal(name.s, "0"))
+    if (slices->n)
+        slices->list[slices->n++] = ',';
+    memcpy(slices->list + slices->n, target->slice, length(target->slice));
+    slices->n += length(target->slice);
+    slices->listed[number_of(target)] = 1;
+}
+
+/* A program in the session calls its GPUs by number or by UUID. CUDA takes the beginning of a UUID for it. */
+static int is_named(const struct figures *target, const char *name)
+{
+    struct text index = {0};
+    add_number(&index, number_of(target), 10, 1);
+    if (equal(name, index.s))
         return 1;
-    return name.n > length("GPU-") && (starts_with(target->slice, name.s) || starts_with(target->uuid, name.s));
+    return length(name) > length("GPU-") && (starts_with(target->slice, name) || starts_with(target->uuid, name));
+}
+
+static int add_named(struct slices *slices, const char *name)
+{
+    FOR_DEVICES(target)
+        if (is_named(target, name) && !slices->listed[number_of(target)]) {
+            add_slice(slices, target);
+            return 1;
+        }
+    return 0;
+}
+
+/* Up to the first name that is none of a GPU of the session, as CUDA does it. */
+static void add_list(struct slices *slices, const char *list)
+{
+    for (int known = 1; known && *list; list += *list == ',') {
+        struct text name = {0};
+        for (; *list && *list != ','; list++)
+            add(&name, (char[]){*list, 0});
+        known = add_named(slices, name.s);
+    }
 }
 
 /*
- * The driver may see more GPUs than the session has, and knows the slice by its
- * own name. A program that has lost the variable, or numbers its GPU, gets the
- * slice; one that names none, or another, gets none. The driver reads the variable
+ * The driver may see more GPUs than the session has, and knows the slices by its
+ * own names. A program that has lost the variable, or numbers its GPUs, gets the
+ * slices; one that names none, or others, gets none. The driver reads the variable
  * once. Then it has its value again, for children of the program that expect a number.
  */
-static CUresult start_on_slice(const struct figures *target, unsigned flags)
+static CUresult start_on_slices(unsigned flags)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES"); /* stays valid: glibc never frees a value */
-    if (visible && equal(visible, target->slice))
+    struct slices slices = {0};
+    if (visible)
+        add_list(&slices, visible);
+    else
+        FOR_DEVICES(target)
+            add_slice(&slices, target);
+    if (visible && equal(visible, slices.list))
         return DRIVER(cuInit)(flags);
-    setenv("CUDA_VISIBLE_DEVICES", !visible || names_the_gpu(target, visible) ? target->slice : "", 1);
+    setenv("CUDA_VISIBLE_DEVICES", slices.list, 1);
     CUresult answer = DRIVER(cuInit)(flags);
     if (visible)
         setenv("CUDA_VISIBLE_DEVICES", visible, 1);
@@ -44,9 +86,10 @@ CUresult cuInit(unsigned flags)
 {
     const struct figures *target = figures_shown();
     if (target && getenv && getenv(USAGE_TRIAL_VARIABLE))
-        (void)attached(); /* before its context takes memory, which others would take for theirs */
+        FOR_DEVICES(device)
+            (void)attached(device); /* before its context takes memory, which others would take for theirs */
     if (target && getenv && setenv && unsetenv)
-        return start_on_slice(target, flags);
+        return start_on_slices(flags);
     return DRIVER(cuInit)(flags);
 }
 

@@ -6,59 +6,65 @@
  */
 #include "facade.h"
 
+static int fits(const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    return would_fit(figures_of(params->pool.location.id), params->size);
+}
+
 CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                                 CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
     DISGUISE(cuGraphAddMemAllocNode, node, graph, after, count, params);
-    if (params && !would_fit(target, params->size))
+    if (params && !fits(params))
         return CUDA_ERROR_OUT_OF_MEMORY;
     return DRIVER(cuGraphAddMemAllocNode)(node, graph, after, count, params);
 }
 
-static int fits(const struct figures *target, const CUgraphNodeParams *params)
+static int node_fits(const CUgraphNodeParams *params)
 {
-    return !params || params->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC || would_fit(target, params->of.alloc.size);
+    return !params || params->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC || fits(&params->of.alloc);
 }
 
 CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                         CUgraphNodeParams *params)
 {
     DISGUISE(cuGraphAddNode, node, graph, after, count, params);
-    return fits(target, params) ? DRIVER(cuGraphAddNode)(node, graph, after, count, params) : CUDA_ERROR_OUT_OF_MEMORY;
+    return node_fits(params) ? DRIVER(cuGraphAddNode)(node, graph, after, count, params) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, const void *edges, size_t count,
                            CUgraphNodeParams *params)
 {
     DISGUISE(cuGraphAddNode_v2, node, graph, after, edges, count, params);
-    return fits(target, params) ? DRIVER(cuGraphAddNode_v2)(node, graph, after, edges, count, params)
-                                : CUDA_ERROR_OUT_OF_MEMORY;
+    return node_fits(params) ? DRIVER(cuGraphAddNode_v2)(node, graph, after, edges, count, params)
+                             : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* Releases memory of graphs that no launch uses. After that any graph may lack its memory, so each is checked again. */
-static void trim_graphs(const struct figures *target, struct process *me)
+static void trim_graphs(struct process *me)
 {
     CUdevice device;
-    if (DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS)
-        DRIVER(cuDeviceGraphMemTrim)(device);
+    FOR_DEVICES(target)
+        if (find_device(target, &device))
+            DRIVER(cuDeviceGraphMemTrim)(device);
     __atomic_fetch_add(&me->graphs_turn, 1, __ATOMIC_RELAXED);
-    settle_graphs(target);
+    settle_graphs();
 }
 
 /* One that is made with its memory, and too much of it, gets it at its launch, if at all. */
-static CUresult instantiated(const struct figures *target, CUresult answer)
+static CUresult instantiated(CUresult answer)
 {
     struct process *me = this_process();
-    settle_graphs(target);
+    settle_graphs();
     if (answer == CUDA_SUCCESS && me && graphs_are_beyond())
-        trim_graphs(target, me);
+        trim_graphs(me);
     return answer;
 }
 
-#define INSTANTIATING(name, ...)                                \
-    {                                                           \
-        DISGUISE(name, __VA_ARGS__);                            \
-        return instantiated(target, DRIVER(name)(__VA_ARGS__)); \
+#define INSTANTIATING(name, ...)                        \
+    {                                                   \
+        DISGUISE(name, __VA_ARGS__);                    \
+        return instantiated(DRIVER(name)(__VA_ARGS__)); \
     }
 
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
@@ -98,27 +104,27 @@ typedef CUresult (*on_graph)(CUgraphExec exec, CUstream stream);
  * Allocates a graph's memory before its launch. If that exceeds the cap, the function frees it and the unused memory
  * of other graphs, and tries once more.
  */
-static int fits_with_others(const struct figures *target, struct process *me, CUgraphExec exec, CUstream stream,
-                            on_graph upload, on_stream synchronize)
+static int fits_with_others(struct process *me, CUgraphExec exec, CUstream stream, on_graph upload,
+                            on_stream synchronize)
 {
     for (int chances = 2; chances > 0; chances--) {
         if (upload(exec, stream) != CUDA_SUCCESS)
             return 1; /* the driver reports the error at the launch */
-        settle_graphs(target);
+        settle_graphs();
         if (!graphs_are_beyond()) {
             know(me, exec);
             return 1;
         }
         synchronize(stream); /* pending work uses memory */
-        trim_graphs(target, me);
+        trim_graphs(me);
     }
     return 0;
 }
 
 /* Graphs that share memory need more when they run at the same time: then all are checked again. */
-static CUresult launched(const struct figures *target, struct process *me, CUresult answer)
+static CUresult launched(struct process *me, CUresult answer)
 {
-    settle_graphs(target);
+    settle_graphs();
     if (me && graphs_are_beyond())
         __atomic_fetch_add(&me->graphs_turn, 1, __ATOMIC_RELAXED);
     return answer;
@@ -131,9 +137,9 @@ static CUresult launched(const struct figures *target, struct process *me, CUres
         struct process *me = this_process();                                                                \
         int new = me &&__atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) && exec && !is_known(me, exec) && \
                   !capturing(stream);                                                                       \
-        if (new && !fits_with_others(target, me, exec, stream, DRIVER(upload), DRIVER(synchronize)))        \
-            return noted(CUDA_ERROR_OUT_OF_MEMORY);                                                         \
-        return launched(target, me, DRIVER(name)(exec, stream));                                            \
+        if (new && !fits_with_others(me, exec, stream, DRIVER(upload), DRIVER(synchronize)))                \
+            return noted(target, CUDA_ERROR_OUT_OF_MEMORY);                                                 \
+        return launched(me, DRIVER(name)(exec, stream));                                                    \
     }
 
 LAUNCHING(cuGraphLaunch, cuGraphUpload, captures, cuStreamSynchronize)
@@ -151,7 +157,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
         unlock_threads(&me->lock);
     }
     CUresult answer = DRIVER(cuGraphExecDestroy)(exec);
-    settle_graphs(target);
+    settle_graphs();
     return answer;
 }
 
@@ -162,6 +168,6 @@ CUresult cuDeviceGraphMemTrim(CUdevice device)
     CUresult answer = DRIVER(cuDeviceGraphMemTrim)(device);
     if (me)
         __atomic_fetch_add(&me->graphs_turn, 1, __ATOMIC_RELAXED);
-    settle_graphs(target);
+    settle_graphs();
     return answer;
 }

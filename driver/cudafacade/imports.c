@@ -53,6 +53,7 @@ static int take_import(const struct figures *target, CUdeviceptr address)
     entry = table_add(&me->imports, address);
     if (entry) {
         entry->size += size;
+        entry->device = number_of(target);
         entry->uses++;
     }
     unlock_threads(&me->lock);
@@ -64,14 +65,14 @@ int forget_import(CUdeviceptr address)
     struct process *me = this_process();
     if (!me || !me->imports.count)
         return 0;
-    uint64_t bytes = 0;
+    struct entry last = {0};
     lock_threads(&me->lock);
     struct entry *entry = table_find(&me->imports, address);
     int known = entry != NULL;
     if (known && --entry->uses == 0)
-        bytes = table_take(&me->imports, address).size;
+        last = table_take(&me->imports, address);
     unlock_threads(&me->lock);
-    give(bytes);
+    give(numbered(last.device), last.size);
     return known;
 }
 

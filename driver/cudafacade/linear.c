@@ -8,7 +8,7 @@ static uint64_t current_context(void)
 }
 
 /* Without memory to remember in, it stays counted until the process ends. */
-static void remember(uint64_t key, uint64_t bytes, uint64_t context)
+static void remember(uint64_t key, uint64_t bytes, uint64_t context, uint64_t device)
 {
     struct process *me = this_process();
     lock_threads(&me->lock);
@@ -16,13 +16,14 @@ static void remember(uint64_t key, uint64_t bytes, uint64_t context)
     if (entry) {
         entry->size = bytes;
         entry->owner = context;
+        entry->device = device;
     }
     unlock_threads(&me->lock);
 }
 
 static void remember_again(struct entry block)
 {
-    remember(block.key, block.size, block.owner);
+    remember(block.key, block.size, block.owner, block.device);
     if (block.uses == EXPORTED)
         export_block(block.key);
 }
@@ -43,12 +44,12 @@ static struct entry forget(uint64_t key)
 }
 
 /* The last part of every allocation: on success the memory is recorded, otherwise the reserved bytes are released. */
-static CUresult allocated(CUresult answer, uint64_t key, uint64_t bytes)
+static CUresult allocated(const struct figures *target, CUresult answer, uint64_t key, uint64_t bytes)
 {
     if (answer == CUDA_SUCCESS)
-        remember(key, bytes, current_context());
+        remember(key, bytes, current_context(), number_of(target));
     else
-        give(bytes);
+        give(target, bytes);
     return answer;
 }
 
@@ -65,34 +66,35 @@ void export_block(CUdeviceptr address)
 }
 
 /* The handle has no memory, but a process that opened it may: then that one counts, and this one does not. */
-static void give_block(const struct figures *target, struct entry entry)
+static void give_block(struct entry entry)
 {
+    const struct figures *target = numbered(entry.device);
     if (entry.uses == EXPORTED && target->own_slice)
         give_to_holders(target, entry.size);
     else
-        give(entry.size);
+        give(target, entry.size);
 }
 
-static CUresult freed(const struct figures *target, CUresult answer, CUdeviceptr address, struct entry entry)
+static CUresult freed(CUresult answer, CUdeviceptr address, struct entry entry)
 {
     if (answer == CUDA_SUCCESS && entry.key)
-        give_block(target, entry);
+        give_block(entry);
     else if (answer == CUDA_SUCCESS && !forget_import(address))
-        settle_pools(target); /* it may have been a pool's */
+        settle_pools(); /* it may have been a pool's */
     else if (answer != CUDA_SUCCESS && entry.key)
         remember_again(entry);
     return answer;
 }
 
 /* The body of a function that allocates the requested bytes. */
-#define ALLOCATION(name, bytes, key, ...)                             \
-    {                                                                 \
-        DISGUISE(name, __VA_ARGS__);                                  \
-        uint64_t need = (bytes);                                      \
-        if (!take(target, need))                                      \
-            return CUDA_ERROR_OUT_OF_MEMORY;                          \
-        CUresult answer = noted(DRIVER(name)(__VA_ARGS__));           \
-        return allocated(answer, answer ? 0 : (uint64_t)(key), need); \
+#define ALLOCATION(name, bytes, key, ...)                                     \
+    {                                                                         \
+        DISGUISE(name, __VA_ARGS__);                                          \
+        uint64_t need = (bytes);                                              \
+        if (!take(target, need))                                              \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                  \
+        CUresult answer = noted(target, DRIVER(name)(__VA_ARGS__));           \
+        return allocated(target, answer, answer ? 0 : (uint64_t)(key), need); \
     }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) ALLOCATION(cuMemAlloc_v2, size, *address, address, size);
@@ -111,14 +113,14 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags)
         uint64_t need = times(width, height);                                                                   \
         if (!take(target, need))                                                                                \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                                    \
-        CUresult answer = noted(DRIVER(name)(address, pitch, width, height, element));                          \
+        CUresult answer = noted(target, DRIVER(name)(address, pitch, width, height, element));                  \
         uint64_t all = answer ? need : times(*pitch, height);                                                   \
         if (all > need && !take(target, all - need)) {                                                          \
             DRIVER(free)(*address);                                                                             \
             answer = CUDA_ERROR_OUT_OF_MEMORY;                                                                  \
             all = need;                                                                                         \
         }                                                                                                       \
-        return allocated(answer, answer ? 0 : *address, all);                                                   \
+        return allocated(target, answer, answer ? 0 : *address, all);                                           \
     }
 
 PITCHED(cuMemAllocPitch_v2, cuMemFree_v2, CUdeviceptr, size_t)
@@ -153,13 +155,13 @@ CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
 CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
     ALLOCATION(cuMipmappedArrayCreate, d ? bytes_of(d, levels) : 0, (uintptr_t)*array, array, d, levels);
 
-#define FREEING(name, type)                                   \
-    CUresult name(type what)                                  \
-    {                                                         \
-        DISGUISE(name, what);                                 \
-        uint64_t key = (uint64_t)(uintptr_t)what;             \
-        struct entry entry = forget(key);                     \
-        return freed(target, DRIVER(name)(what), key, entry); \
+#define FREEING(name, type)                           \
+    CUresult name(type what)                          \
+    {                                                 \
+        DISGUISE(name, what);                         \
+        uint64_t key = (uint64_t)(uintptr_t)what;     \
+        struct entry entry = forget(key);             \
+        return freed(DRIVER(name)(what), key, entry); \
     }
 
 FREEING(cuMemFree_v2, CUdeviceptr)
@@ -168,12 +170,12 @@ FREEING(cuArrayDestroy, CUarray)
 FREEING(cuMipmappedArrayDestroy, CUmipmappedArray)
 
 /* It frees memory of both kinds. */
-#define FREEING_ASYNC(name)                                                  \
-    CUresult name(CUdeviceptr address, CUstream stream)                      \
-    {                                                                        \
-        DISGUISE(name, address, stream);                                     \
-        struct entry entry = forget(address);                                \
-        return freed(target, DRIVER(name)(address, stream), address, entry); \
+#define FREEING_ASYNC(name)                                          \
+    CUresult name(CUdeviceptr address, CUstream stream)              \
+    {                                                                \
+        DISGUISE(name, address, stream);                             \
+        struct entry entry = forget(address);                        \
+        return freed(DRIVER(name)(address, stream), address, entry); \
     }
 
 FREEING_ASYNC(cuMemFreeAsync)

@@ -2,7 +2,7 @@
 #include "facade.h"
 
 /* Without memory to remember in, it stays counted until the process ends. */
-static void remember(CUmemGenericAllocationHandle handle, uint64_t bytes)
+static void remember(const struct figures *target, CUmemGenericAllocationHandle handle, uint64_t bytes)
 {
     struct process *me = this_process();
     lock_threads(&me->lock);
@@ -10,6 +10,7 @@ static void remember(CUmemGenericAllocationHandle handle, uint64_t bytes)
     if (entry) {
         entry->size = bytes;
         entry->uses = 1;
+        entry->device = number_of(target);
     }
     unlock_threads(&me->lock);
 }
@@ -27,9 +28,9 @@ static void use(CUmemGenericAllocationHandle handle)
     unlock_threads(&me->lock);
 }
 
-/* Accounts for memory that this process no longer uses: it is free, or other processes may use it. Returns its bytes. */
+/* Bytes of each device that this process no longer uses: they are free, or other processes may use them. */
 struct released {
-    uint64_t free, held;
+    uint64_t free[MOST_DEVICES], held[MOST_DEVICES];
 };
 
 /* Counts one use less; the last one removes the entry. */
@@ -39,13 +40,15 @@ static void drop(struct process *me, CUmemGenericAllocationHandle handle, struct
     if (!entry || --entry->uses > 0)
         return;
     struct entry last = table_take(&me->handles, handle);
-    *(last.owner & EXPORTED ? &released->held : &released->free) += last.size;
+    (last.owner & EXPORTED ? released->held : released->free)[last.device] += last.size;
 }
 
-static void give_released(const struct figures *target, struct released released)
+static void give_released(const struct released *released)
 {
-    give(released.free);
-    give_to_holders(target, released.held);
+    FOR_DEVICES(target) {
+        give(target, released->free[number_of(target)]);
+        give_to_holders(target, released->held[number_of(target)]);
+    }
 }
 
 /* It may outlive its last use here from now on. */
@@ -62,13 +65,14 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
     DISGUISE(cuMemCreate, handle, size, properties, flags);
     if (!properties || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return DRIVER(cuMemCreate)(handle, size, properties, flags);
+    target = figures_of(properties->location.id);
     if (!take(target, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult answer = noted(DRIVER(cuMemCreate)(handle, size, properties, flags));
+    CUresult answer = noted(target, DRIVER(cuMemCreate)(handle, size, properties, flags));
     if (answer == CUDA_SUCCESS)
-        remember(*handle, size);
+        remember(target, *handle, size);
     else
-        give(size);
+        give(target, size);
     return answer;
 }
 
@@ -80,6 +84,7 @@ static void pick_up(struct process *me, struct entry was)
     if (entry) {
         entry->size = was.size;
         entry->owner = was.owner;
+        entry->device = was.device;
         entry->uses++;
     }
     unlock_threads(&me->lock);
@@ -100,7 +105,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     unlock_threads(&me->lock);
     CUresult answer = DRIVER(cuMemRelease)(handle);
     if (answer == CUDA_SUCCESS)
-        give_released(target, released);
+        give_released(&released);
     else
         pick_up(me, was);
     return answer;
@@ -140,8 +145,10 @@ static int take_import(const struct figures *target, struct process *me, CUmemGe
     lock_threads(&me->lock);
     struct entry *entry = table_find(&me->handles, handle);
     int first = entry && entry->owner & IMPORTED && !entry->size;
-    if (first)
+    if (first) {
         entry->size = size;
+        entry->device = number_of(target);
+    }
     unlock_threads(&me->lock);
     if (!first || take(target, size))
         return 1;
@@ -259,7 +266,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size)
     lock_threads(&me->lock);
     struct released released = forget_mappings(me, address, size);
     unlock_threads(&me->lock);
-    give_released(target, released);
+    give_released(&released);
     return answer;
 }
 
@@ -289,15 +296,17 @@ static struct released note_tile(struct process *me, const CUarrayMapInfo *tile)
     return released;
 }
 
-#define MAPPING_TILES(name)                                                  \
-    CUresult name(CUarrayMapInfo *list, unsigned count, CUstream stream)     \
-    {                                                                        \
-        DISGUISE(name, list, count, stream);                                 \
-        CUresult answer = DRIVER(name)(list, count, stream);                 \
-        struct process *me = this_process();                                 \
-        for (unsigned i = 0; answer == CUDA_SUCCESS && me && i < count; i++) \
-            give_released(target, note_tile(me, &list[i]));                  \
-        return answer;                                                       \
+#define MAPPING_TILES(name)                                                    \
+    CUresult name(CUarrayMapInfo *list, unsigned count, CUstream stream)       \
+    {                                                                          \
+        DISGUISE(name, list, count, stream);                                   \
+        CUresult answer = DRIVER(name)(list, count, stream);                   \
+        struct process *me = this_process();                                   \
+        for (unsigned i = 0; answer == CUDA_SUCCESS && me && i < count; i++) { \
+            struct released released = note_tile(me, &list[i]);                \
+            give_released(&released);                                          \
+        }                                                                      \
+        return answer;                                                         \
     }
 
 MAPPING_TILES(cuMemMapArrayAsync)

@@ -15,15 +15,16 @@ static uint64_t settled(const struct figures *target, uint64_t counted, uint64_t
 {
     if (now >= counted)
         return counted + (now > counted ? take_what_fits(target, now - counted) : 0);
-    give(counted - now);
+    give(target, counted - now);
     return now;
 }
 
 static CUmemoryPool pool_of(const struct entry *entry) { return (CUmemoryPool)(uintptr_t)entry->key; }
 
 /* Other processes may still use the memory of an exported pool. */
-static void settle(const struct figures *target, struct entry *pool)
+static void settle(struct entry *pool)
 {
+    const struct figures *target = numbered(pool->device);
     if (pool->owner == NOT_OF_THE_GPU)
         return;
     uint64_t now = attribute(pool_of(pool), CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
@@ -42,25 +43,25 @@ static struct process *with_pools(void)
     return me && __atomic_load_n(&me->pools.count, __ATOMIC_RELAXED) ? me : NULL;
 }
 
-void settle_pools(const struct figures *target)
+void settle_pools(void)
 {
     struct process *me = with_pools();
     if (!me)
         return;
     lock_threads(&me->pool_lock);
     FOR_ENTRIES(pool, &me->pools)
-        settle(target, pool);
+        settle(pool);
     unlock_threads(&me->pool_lock);
 }
 
-/* Unused pool memory is released before an allocation is refused, as the driver does on a full GPU. */
+/* Unused pool memory of a device is released before an allocation is refused, as the driver does on a full GPU. */
 static void trim(const struct figures *target, struct process *me)
 {
     FOR_ENTRIES(pool, &me->pools) {
-        if (pool->owner == NOT_OF_THE_GPU)
+        if (pool->owner == NOT_OF_THE_GPU || numbered(pool->device) != target)
             continue;
         DRIVER(cuMemPoolTrimTo)(pool_of(pool), 0);
-        settle(target, pool);
+        settle(pool);
     }
 }
 
@@ -83,13 +84,36 @@ static uint64_t growth(CUmemoryPool pool, uint64_t size)
     return size > kept ? size - kept : 0;
 }
 
-/* Room for so much, counted to the pool. */
-static int make_room(const struct figures *target, struct process *me, CUmemoryPool pool, uint64_t size)
+/* The device's default or current one; any other pool was noted when it was made. */
+static int is_pool_of(CUmemoryPool pool, const struct figures *target)
 {
-    struct entry *entry = table_add(&me->pools, (uintptr_t)pool);
+    CUdevice device;
+    CUmemoryPool its;
+    return find_device(target, &device) &&
+           ((DRIVER(cuDeviceGetDefaultMemPool)(&its, device) == CUDA_SUCCESS && its == pool) ||
+            (DRIVER(cuDeviceGetMemPool)(&its, device) == CUDA_SUCCESS && its == pool));
+}
+
+static struct entry *entry_of(struct process *me, CUmemoryPool pool)
+{
+    struct entry *entry = table_find(&me->pools, (uintptr_t)pool);
+    if (entry || !(entry = table_add(&me->pools, (uintptr_t)pool)) || figures_count() == 1)
+        return entry;
+    entry->device = number_of(figures_shown());
+    FOR_DEVICES(target)
+        if (is_pool_of(pool, target))
+            entry->device = number_of(target);
+    return entry;
+}
+
+/* Room for so much, counted to the pool. */
+static int make_room(struct process *me, CUmemoryPool pool, uint64_t size)
+{
+    struct entry *entry = entry_of(me, pool);
     if (!entry)
         return 0;
-    settle(target, entry);
+    const struct figures *target = numbered(entry->device);
+    settle(entry);
     uint64_t need = entry->owner == NOT_OF_THE_GPU ? 0 : growth(pool, size);
     if (!take_if_there_is_room(target, need)) {
         trim(target, me);
@@ -102,24 +126,25 @@ static int make_room(const struct figures *target, struct process *me, CUmemoryP
 }
 
 /* A stream that captures takes nothing yet: that is the graph's to do. */
-#define FROM_POOL(name, capturing, the_pool, ...)                    \
-    {                                                                \
-        DISGUISE(name, __VA_ARGS__);                                 \
-        struct process *me = this_process();                         \
-        int graphs = capturing(stream);                              \
-        if (graphs && !would_fit(target, size))                      \
-            return CUDA_ERROR_OUT_OF_MEMORY;                         \
-        CUmemoryPool from = graphs ? NULL : the_pool;                \
-        if (!me || !from)                                            \
-            return DRIVER(name)(__VA_ARGS__);                        \
-        lock_threads(&me->pool_lock);                                \
-        CUresult answer = CUDA_ERROR_OUT_OF_MEMORY;                  \
-        if (make_room(target, me, from, size)) {                     \
-            answer = noted(DRIVER(name)(__VA_ARGS__));               \
-            settle(target, table_find(&me->pools, (uintptr_t)from)); \
-        }                                                            \
-        unlock_threads(&me->pool_lock);                              \
-        return answer;                                               \
+#define FROM_POOL(name, capturing, the_pool, ...)                               \
+    {                                                                           \
+        DISGUISE(name, __VA_ARGS__);                                            \
+        struct process *me = this_process();                                    \
+        int graphs = capturing(stream);                                         \
+        if (graphs && !would_fit(target, size))                                 \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                    \
+        CUmemoryPool from = graphs ? NULL : the_pool;                           \
+        if (!me || !from)                                                       \
+            return DRIVER(name)(__VA_ARGS__);                                   \
+        lock_threads(&me->pool_lock);                                           \
+        CUresult answer = CUDA_ERROR_OUT_OF_MEMORY;                             \
+        if (make_room(me, from, size)) {                                        \
+            struct entry *entry = table_find(&me->pools, (uintptr_t)from);      \
+            answer = noted(numbered(entry->device), DRIVER(name)(__VA_ARGS__)); \
+            settle(entry);                                                      \
+        }                                                                       \
+        unlock_threads(&me->pool_lock);                                         \
+        return answer;                                                          \
     }
 
 /* The legacy default stream, 0 or 1, never captures. */
@@ -161,7 +186,7 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t size, CUmemor
     {                                                \
         DISGUISE(name, __VA_ARGS__);                 \
         CUresult answer = DRIVER(name)(__VA_ARGS__); \
-        settle_pools(target);                        \
+        settle_pools();                              \
         return answer;                               \
     }
 
@@ -183,6 +208,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
     struct entry *entry = table_add(&me->pools, (uintptr_t)*pool);
     if (entry && properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         entry->owner = NOT_OF_THE_GPU;
+    else if (entry)
+        entry->device = number_of(figures_of(properties->location.id));
     unlock_threads(&me->pool_lock);
     return answer;
 }
@@ -195,7 +222,7 @@ CUresult cuMemPoolExportToShareableHandle(void *file, CUmemoryPool pool, int typ
     if (answer != CUDA_SUCCESS || !me)
         return answer;
     lock_threads(&me->pool_lock);
-    struct entry *entry = table_add(&me->pools, (uintptr_t)pool);
+    struct entry *entry = entry_of(me, pool);
     if (entry && entry->owner != NOT_OF_THE_GPU)
         entry->owner = EXPORTED;
     unlock_threads(&me->pool_lock);
@@ -215,39 +242,54 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
     if (answer == CUDA_SUCCESS) {
         struct entry entry = table_take(&me->pools, (uintptr_t)pool);
         if (in_use || entry.owner == EXPORTED)
-            give_to_holders(target, entry.size);
+            give_to_holders(numbered(entry.device), entry.size);
         else
-            give(entry.size);
+            give(numbered(entry.device), entry.size);
     }
     unlock_threads(&me->pool_lock);
     return answer;
 }
 
 /* Graphs of a device share one pool, which has no handle. */
-void settle_graphs(const struct figures *target)
+static uint64_t graphs_of(const struct figures *target, int which, uint64_t otherwise)
 {
-    struct process *me = this_process();
     CUdevice device;
-    uint64_t now = 0;
-    if (!me || !__atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) || DRIVER(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
-        return;
-    if (DRIVER(cuDeviceGetGraphMemAttribute)(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &now) != CUDA_SUCCESS)
-        return;
-    if (now == me->graphs)
-        return;
-    lock_threads(&me->pool_lock);
-    me->graphs = settled(target, me->graphs, now);
-    unlock_threads(&me->pool_lock);
+    uint64_t bytes = 0;
+    int known =
+        find_device(target, &device) && DRIVER(cuDeviceGetGraphMemAttribute)(device, which, &bytes) == CUDA_SUCCESS;
+    return known ? bytes : otherwise;
 }
 
-/* By what they use, not by the chunks in which they take it. */
-int graphs_are_beyond(void)
+static struct process *with_graphs(void)
 {
     struct process *me = this_process();
-    CUdevice device;
-    uint64_t used = 0;
-    return me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) &&
-           DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS &&
-           DRIVER(cuDeviceGetGraphMemAttribute)(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS &&
-           used > __atomic_load_n(&me->graphs, __ATOMIC_RELAXED);
+    return me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) ? me : NULL;
+}
+
+void settle_graphs(void)
+{
+    struct process *me = with_graphs();
+    if (!me)
+        return;
+    FOR_DEVICES(target) {
+        uint64_t *counted = &account_of(target)->graphs;
+        uint64_t now = graphs_of(target, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, *counted);
+        if (now == *counted)
+            continue;
+        lock_threads(&me->pool_lock);
+        *counted = settled(target, *counted, now);
+        unlock_threads(&me->pool_lock);
+    }
+}
+
+/* On any device, by what they use, not by the chunks in which they take it. */
+int graphs_are_beyond(void)
+{
+    if (!with_graphs())
+        return 0;
+    FOR_DEVICES(target)
+        if (graphs_of(target, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, 0) >
+            __atomic_load_n(&account_of(target)->graphs, __ATOMIC_RELAXED))
+            return 1;
+    return 0;
 }

@@ -39,7 +39,7 @@ CUresult cuMemGetInfo(uint32_t *free, uint32_t *all)
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-    DISGUISE(cuDeviceTotalMem_v2, bytes, device);
+    DISGUISE_DEVICE(device, cuDeviceTotalMem_v2, bytes, device);
     CUresult answer = DRIVER(cuDeviceTotalMem_v2)(bytes, device);
     if (answer == CUDA_SUCCESS)
         *bytes = total(target);
@@ -48,7 +48,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 
 CUresult cuDeviceTotalMem(uint32_t *bytes, CUdevice device)
 {
-    DISGUISE(cuDeviceTotalMem, bytes, device);
+    DISGUISE_DEVICE(device, cuDeviceTotalMem, bytes, device);
     CUresult answer = DRIVER(cuDeviceTotalMem)(bytes, device);
     if (answer == CUDA_SUCCESS)
         *bytes = (uint32_t)least(total(target), UINT32_MAX);
@@ -57,7 +57,7 @@ CUresult cuDeviceTotalMem(uint32_t *bytes, CUdevice device)
 
 CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 {
-    DISGUISE(cuDeviceGetName, name, size, device);
+    DISGUISE_DEVICE(device, cuDeviceGetName, name, size, device);
     CUresult answer = DRIVER(cuDeviceGetName)(name, size, device);
     if (answer != CUDA_SUCCESS || !name || size <= 0)
         return answer;
@@ -67,37 +67,11 @@ CUresult cuDeviceGetName(char *name, int size, CUdevice device)
     return CUDA_SUCCESS;
 }
 
-static int hex(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    digit |= 32;
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-/* "GPU-" and 32 digits in groups; 0 when it is something else. */
-static int parse_uuid(CUuuid *uuid, const char *text)
-{
-    unsigned n = 0;
-    if (!starts_with(text, "GPU-"))
-        return 0;
-    for (const char *at = text + 4; *at; at++) {
-        if (*at == '-')
-            continue;
-        int digit = hex(*at);
-        if (digit < 0 || n == 32)
-            return 0;
-        uuid->bytes[n / 2] = (char)(n % 2 ? uuid->bytes[n / 2] | digit : digit << 4);
-        n++;
-    }
-    return n == 32;
-}
-
 /* The same that NVML shows. */
 #define SHOWN_UUID(name)                                                \
     CUresult name(CUuuid *uuid, CUdevice device)                        \
     {                                                                   \
-        DISGUISE(name, uuid, device);                                   \
+        DISGUISE_DEVICE(device, name, uuid, device);                    \
         CUuuid shown;                                                   \
         CUresult answer = DRIVER(name)(uuid, device);                   \
         if (answer == CUDA_SUCCESS && parse_uuid(&shown, target->uuid)) \
@@ -132,7 +106,7 @@ static int attribute(const struct figures *target, int which, int real)
 
 CUresult cuDeviceGetAttribute(int *value, int which, CUdevice device)
 {
-    DISGUISE(cuDeviceGetAttribute, value, which, device);
+    DISGUISE_DEVICE(device, cuDeviceGetAttribute, value, which, device);
     CUresult answer = DRIVER(cuDeviceGetAttribute)(value, which, device);
     if (answer == CUDA_SUCCESS)
         *value = attribute(target, which, *value);
@@ -141,7 +115,7 @@ CUresult cuDeviceGetAttribute(int *value, int which, CUdevice device)
 
 CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 {
-    DISGUISE(cuDeviceGetProperties, properties, device);
+    DISGUISE_DEVICE(device, cuDeviceGetProperties, properties, device);
     CUresult answer = DRIVER(cuDeviceGetProperties)(properties, device);
     if (answer == CUDA_SUCCESS)
         properties->clock_khz = attribute(target, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, properties->clock_khz);

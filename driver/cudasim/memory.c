@@ -218,8 +218,8 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsi
     struct entry *block = table_add(&blocks, (uintptr_t)sys_memory(sent.size)), *known = table_add(&opened, whose);
     if (!block || !known)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *block = (struct entry){block->key, sent.size, (uintptr_t)visit.context, (uint64_t)fd + 1};
-    *known = (struct entry){whose, 0, block->key, 1};
+    *block = (struct entry){block->key, sent.size, (uintptr_t)visit.context, (uint64_t)fd + 1, 0};
+    *known = (struct entry){whose, 0, block->key, 1, 0};
     *address = block->key;
     return CUDA_SUCCESS;
 }

@@ -29,7 +29,7 @@ unsigned long long shown_energy(const struct figures *target, unsigned long long
 
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw)
 {
-    DISGUISE(nvmlDeviceGetPowerUsage, device, mw);
+    DISGUISE_DEVICE(nvmlDeviceGetPowerUsage, device, mw);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetPowerUsage)(device, mw);
     if (answer == NVML_SUCCESS)
         *mw = shown_power(target, *mw);
@@ -38,7 +38,7 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw)
 
 nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *mj)
 {
-    DISGUISE(nvmlDeviceGetTotalEnergyConsumption, device, mj);
+    DISGUISE_DEVICE(nvmlDeviceGetTotalEnergyConsumption, device, mj);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetTotalEnergyConsumption)(device, mj);
     if (answer == NVML_SUCCESS)
         *mj = shown_energy(target, *mj);
@@ -88,7 +88,7 @@ static nvmlReturn_t measure(const struct figures *target, nvmlDevice_t gpu, nvml
 /* With MIG on, the driver has no utilization of the GPU, but monitors each slice since Hopper. */
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilization)
 {
-    DISGUISE(nvmlDeviceGetUtilizationRates, device, utilization);
+    DISGUISE_DEVICE(nvmlDeviceGetUtilizationRates, device, utilization);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetUtilizationRates)(device, utilization);
     if (answer != NVML_ERROR_NOT_SUPPORTED || measure(target, device, utilization) != NVML_SUCCESS)
         return answer;
@@ -98,7 +98,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 /* A session's own samples are those of its slice. */
 nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t sample)
 {
-    DISGUISE(nvmlGpmSampleGet, device, sample);
+    DISGUISE_DEVICE(nvmlGpmSampleGet, device, sample);
     if (!starts_with(target->slice, "MIG-"))
         return DRIVER(nvmlGpmSampleGet)(device, sample);
     return sample_slice(target, device, sample);

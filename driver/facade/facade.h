@@ -19,6 +19,14 @@ nvmlReturn_t find_slice(const struct figures *target, nvmlDevice_t *slice);
 /* The physical GPU that it is on: the one handle that is given out. */
 nvmlReturn_t find_gpu(const struct figures *target, nvmlDevice_t *gpu);
 
+/* The figures of a device, by its handle. The driver judges a handle that is none of the session's. */
+const struct figures *figures_of(const struct figures *first, nvmlDevice_t device);
+
+/* Every function of a device begins with this. */
+#define DISGUISE_DEVICE(name, device, ...)             \
+    DISGUISE(name, device __VA_OPT__(, ) __VA_ARGS__); \
+    target = figures_of(target, device)
+
 /* Values that the driver does not know of its GPU can still be the target's. */
 static inline int can_tell(nvmlReturn_t answer)
 {
@@ -41,7 +49,7 @@ static inline int can_tell(nvmlReturn_t answer)
 #define FIGURE(name, type, expression)                     \
     nvmlReturn_t name(nvmlDevice_t device, type *value)    \
     {                                                      \
-        DISGUISE(name, device, value);                     \
+        DISGUISE_DEVICE(name, device, value);              \
         nvmlReturn_t answer = DRIVER(name)(device, value); \
         if (!value || !can_tell(answer))                   \
             return answer;                                 \

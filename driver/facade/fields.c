@@ -96,7 +96,7 @@ static void treat(const struct figures *target, nvmlFieldValue_t *field)
 
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
 {
-    DISGUISE(nvmlDeviceGetFieldValues, device, count, values);
+    DISGUISE_DEVICE(nvmlDeviceGetFieldValues, device, count, values);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetFieldValues)(device, count, values);
     for (int i = 0; answer == NVML_SUCCESS && i < count; i++)
         treat(target, &values[i]);

@@ -1,5 +1,5 @@
 /*
- * The figures file: the values that a session shows of its GPU. The Go package internal/disguise includes this header
+ * The figures file: the values that a session shows of its GPUs. The Go package internal/disguise includes this header
  * and writes the file; the facade maps it read-only. This header is the only description of the layout.
  */
 #ifndef COSPLAY_FACADE_FIGURES_H
@@ -8,7 +8,14 @@
 #include <stdint.h>
 
 #define FIGURES_MAGIC "COSPFIG"
+
+/*
+ * Version 1 is one GPU. Version 2 is several: one struct figures for each device of the session, one after another, in
+ * the order of the devices' indices. In all of them name and figures are the target's.
+ */
 #define FIGURES_VERSION 1
+#define FIGURES_VERSION_OF_SEVERAL 2
+enum { MOST_DEVICES = 16 };
 
 /*
  * The placeholders that Go overwrites in the library. The first mark is the library's only DT_NEEDED entry: the

@@ -20,13 +20,31 @@ enum { LAZY = 1, ALREADY_LOADED = 4 };
 
 const struct figures unreadable;
 
-static int sound(const struct figures *f, size_t size)
+static unsigned devices = 1;
+
+static int sound(const struct figures *f, uint32_t version)
 {
-    if (size < sizeof *f || memcmp(f->magic, FIGURES_MAGIC, sizeof f->magic) != 0)
+    if (memcmp(f->magic, FIGURES_MAGIC, sizeof f->magic) != 0)
         return 0;
-    if (f->version != FIGURES_VERSION || f->size != sizeof *f || f->clock_min_mhz > f->clock_max_mhz)
+    if (f->version != version || f->size != sizeof *f || f->clock_min_mhz > f->clock_max_mhz)
         return 0;
     return !f->name[sizeof f->name - 1] && !f->uuid[sizeof f->uuid - 1] && !f->slice[sizeof f->slice - 1];
+}
+
+/* A file of one device may be longer than its figures; one of several has nothing else. */
+static unsigned sound_devices(const struct figures *figures, size_t size)
+{
+    if (size < sizeof *figures)
+        return 0;
+    if (sound(figures, FIGURES_VERSION))
+        return 1;
+    size_t count = size / sizeof *figures;
+    if (size % sizeof *figures || count < 2 || count > MOST_DEVICES)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (!sound(&figures[i], FIGURES_VERSION_OF_SEVERAL))
+            return 0;
+    return (unsigned)count;
 }
 
 static const struct figures *read_figures(void)
@@ -38,7 +56,11 @@ static const struct figures *read_figures(void)
     const struct figures *figures = size > 0 ? sys_map(fd, (size_t)size, 0) : NULL;
     if (fd >= 0)
         sys_close(fd);
-    return figures && sound(figures, (size_t)size) ? figures : &unreadable;
+    unsigned count = figures ? sound_devices(figures, (size_t)size) : 0;
+    if (!count)
+        return &unreadable;
+    __atomic_store_n(&devices, count, __ATOMIC_RELAXED);
+    return figures;
 }
 
 const struct figures *the_figures(void)
@@ -50,6 +72,12 @@ const struct figures *the_figures(void)
         __atomic_store_n(&read, 1, __ATOMIC_RELEASE);
     }
     return __atomic_load_n(&known, __ATOMIC_RELAXED);
+}
+
+unsigned figures_count(void)
+{
+    (void)the_figures();
+    return __atomic_load_n(&devices, __ATOMIC_RELAXED);
 }
 
 /*

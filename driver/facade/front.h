@@ -14,6 +14,9 @@ extern const struct figures unreadable;
 /* NULL when there are none. Read once: a program sees the same GPU from its start to its end. */
 const struct figures *the_figures(void);
 
+/* How many devices the figures are of: they follow one another. 1 where there are none. */
+unsigned figures_count(void);
+
 /* The driver's own function; NULL when it has none of that name, or is not there. */
 void *driver_symbol(const char *name);
 int driver_is_there(void);

@@ -1,4 +1,4 @@
-/* There is one GPU, and how it is called. */
+/* The GPUs of the session, and how they are called. */
 #include "facade.h"
 
 nvmlReturn_t find_slice(const struct figures *target, nvmlDevice_t *slice)
@@ -19,13 +19,22 @@ nvmlReturn_t find_gpu(const struct figures *target, nvmlDevice_t *gpu)
     return NVML_SUCCESS;
 }
 
+const struct figures *figures_of(const struct figures *first, nvmlDevice_t device)
+{
+    nvmlDevice_t gpu;
+    for (unsigned i = 0; figures_count() > 1 && i < figures_count(); i++)
+        if (find_gpu(&first[i], &gpu) == NVML_SUCCESS && gpu.handle == device.handle)
+            return &first[i];
+    return first;
+}
+
 #define COUNT(name)                                \
     nvmlReturn_t name(unsigned int *count)         \
     {                                              \
         DISGUISE(name, count);                     \
         nvmlReturn_t answer = DRIVER(name)(count); \
         if (answer == NVML_SUCCESS)                \
-            *count = 1;                            \
+            *count = figures_count();              \
         return answer;                             \
     }
 
@@ -36,9 +45,9 @@ COUNT(nvmlDeviceGetCount_v2)
     nvmlReturn_t name(unsigned int index, nvmlDevice_t *device) \
     {                                                           \
         DISGUISE(name, index, device);                          \
-        if (!device || index != 0)                              \
+        if (!device || index >= figures_count())                \
             return NVML_ERROR_INVALID_ARGUMENT;                 \
-        return find_gpu(target, device);                        \
+        return find_gpu(&target[index], device);                \
     }
 
 BY_INDEX(nvmlDeviceGetHandleByIndex)
@@ -47,9 +56,10 @@ BY_INDEX(nvmlDeviceGetHandleByIndex_v2)
 /* Finds the device by the UUID that is shown, or by that of the slice, which the environment has. */
 static nvmlReturn_t by_uuid(const struct figures *target, const char *uuid, nvmlDevice_t *device)
 {
-    if (!equal(uuid, target->uuid) && !equal(uuid, target->slice))
-        return NVML_ERROR_NOT_FOUND;
-    return find_gpu(target, device);
+    for (unsigned i = 0; i < figures_count(); i++)
+        if (equal(uuid, target[i].uuid) || equal(uuid, target[i].slice))
+            return find_gpu(&target[i], device);
+    return NVML_ERROR_NOT_FOUND;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
@@ -86,26 +96,37 @@ nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *de
         return by_uuid(target, uuid->value.str, device);
     if (uuid->type != NVML_UUID_TYPE_BINARY)
         return NVML_ERROR_INVALID_ARGUMENT;
-    return is_binary(target->uuid, uuid->value.bytes) ? find_gpu(target, device) : NVML_ERROR_NOT_FOUND;
+    for (unsigned i = 0; i < figures_count(); i++)
+        if (is_binary(target[i].uuid, uuid->value.bytes))
+            return find_gpu(&target[i], device);
+    return NVML_ERROR_NOT_FOUND;
 }
 
-/* The driver reads the address; only that of our GPU is there. */
-#define BY_BUS_ID(name)                                         \
-    nvmlReturn_t name(const char *bus_id, nvmlDevice_t *device) \
-    {                                                           \
-        DISGUISE(name, bus_id, device);                         \
-        nvmlDevice_t asked, ours;                               \
-        if (!device)                                            \
-            return NVML_ERROR_INVALID_ARGUMENT;                 \
-        nvmlReturn_t answer = DRIVER(name)(bus_id, &asked);     \
-        if (answer == NVML_SUCCESS)                             \
-            answer = find_gpu(target, &ours);                   \
-        if (answer != NVML_SUCCESS)                             \
-            return answer;                                      \
-        if (asked.handle != ours.handle)                        \
-            return NVML_ERROR_NOT_FOUND;                        \
-        *device = ours;                                         \
-        return NVML_SUCCESS;                                    \
+/* The driver reads the address; only those of the session's GPUs are there. */
+static nvmlReturn_t ours(const struct figures *target, nvmlDevice_t asked, nvmlDevice_t *device)
+{
+    for (unsigned i = 0; i < figures_count(); i++) {
+        nvmlDevice_t gpu;
+        nvmlReturn_t answer = find_gpu(&target[i], &gpu);
+        if (answer != NVML_SUCCESS)
+            return answer;
+        if (asked.handle != gpu.handle)
+            continue;
+        *device = gpu;
+        return NVML_SUCCESS;
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
+#define BY_BUS_ID(name)                                                       \
+    nvmlReturn_t name(const char *bus_id, nvmlDevice_t *device)               \
+    {                                                                         \
+        DISGUISE(name, bus_id, device);                                       \
+        nvmlDevice_t asked;                                                   \
+        if (!device)                                                          \
+            return NVML_ERROR_INVALID_ARGUMENT;                               \
+        nvmlReturn_t answer = DRIVER(name)(bus_id, &asked);                   \
+        return answer == NVML_SUCCESS ? ours(target, asked, device) : answer; \
     }
 
 BY_BUS_ID(nvmlDeviceGetHandleByPciBusId)
@@ -127,7 +148,7 @@ static nvmlReturn_t give_text(char *to, unsigned size, const char *text)
 #define TEXT(name, figure)                                                       \
     nvmlReturn_t name(nvmlDevice_t device, char *text, unsigned int size)        \
     {                                                                            \
-        DISGUISE(name, device, text, size);                                      \
+        DISGUISE_DEVICE(name, device, text, size);                               \
         char true_text[256];                                                     \
         if (!text)                                                               \
             return NVML_ERROR_INVALID_ARGUMENT;                                  \
@@ -138,7 +159,7 @@ static nvmlReturn_t give_text(char *to, unsigned size, const char *text)
 TEXT(nvmlDeviceGetName, target->name)
 TEXT(nvmlDeviceGetUUID, target->uuid)
 
-FIGURE(nvmlDeviceGetIndex, unsigned int, 0)
+FIGURE(nvmlDeviceGetIndex, unsigned int, target - the_figures())
 FIGURE(nvmlDeviceGetBrand, nvmlBrandType_t, target->brand)
 FIGURE(nvmlDeviceGetArchitecture, nvmlDeviceArchitecture_t, target->architecture)
 FIGURE(nvmlDeviceGetNumGpuCores, unsigned int, target->cores)
@@ -151,7 +172,7 @@ enum { VENDOR_ONLY = 0x10DE };
 #define PCI(name, type, ids)                             \
     nvmlReturn_t name(nvmlDevice_t device, type *pci)    \
     {                                                    \
-        DISGUISE(name, device, pci);                     \
+        DISGUISE_DEVICE(name, device, pci);              \
         nvmlReturn_t answer = DRIVER(name)(device, pci); \
         if (answer == NVML_SUCCESS) {                    \
             pci->pciDeviceId = VENDOR_ONLY;              \

@@ -7,7 +7,7 @@ FIGURE(nvmlDeviceGetPowerManagementDefaultLimit, unsigned int, target->power_def
 
 nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *min, unsigned int *max)
 {
-    DISGUISE(nvmlDeviceGetPowerManagementLimitConstraints, device, min, max);
+    DISGUISE_DEVICE(nvmlDeviceGetPowerManagementLimitConstraints, device, min, max);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetPowerManagementLimitConstraints)(device, min, max);
     if (!min || !max || !can_tell(answer))
         return answer;
@@ -42,7 +42,7 @@ static nvmlReturn_t give_highest(const struct figures *target, nvmlReturn_t answ
 
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz)
 {
-    DISGUISE(nvmlDeviceGetMaxClockInfo, device, type, mhz);
+    DISGUISE_DEVICE(nvmlDeviceGetMaxClockInfo, device, type, mhz);
     return give_highest(target, DRIVER(nvmlDeviceGetMaxClockInfo)(device, type, mhz), type, mhz);
 }
 
@@ -57,7 +57,7 @@ static nvmlReturn_t give_present(const struct figures *target, nvmlReturn_t answ
 
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz)
 {
-    DISGUISE(nvmlDeviceGetClockInfo, device, type, mhz);
+    DISGUISE_DEVICE(nvmlDeviceGetClockInfo, device, type, mhz);
     return give_present(target, DRIVER(nvmlDeviceGetClockInfo)(device, type, mhz), type, mhz);
 }
 
@@ -65,7 +65,7 @@ nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, u
 #define APPLICATION_CLOCK(name)                                                     \
     nvmlReturn_t name(nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz) \
     {                                                                               \
-        DISGUISE(name, device, type, mhz);                                          \
+        DISGUISE_DEVICE(name, device, type, mhz);                                   \
         nvmlReturn_t answer = DRIVER(name)(device, type, mhz);                      \
         if (target->consumer && can_tell(answer))                                   \
             return NVML_ERROR_NOT_SUPPORTED;                                        \
@@ -78,7 +78,7 @@ APPLICATION_CLOCK(nvmlDeviceGetMaxCustomerBoostClock)
 
 nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t type, nvmlClockId_t id, unsigned int *mhz)
 {
-    DISGUISE(nvmlDeviceGetClock, device, type, id, mhz);
+    DISGUISE_DEVICE(nvmlDeviceGetClock, device, type, id, mhz);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetClock)(device, type, id, mhz);
     if (id == NVML_CLOCK_ID_CURRENT)
         return give_present(target, answer, type, mhz);
@@ -90,7 +90,7 @@ nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t type, nvmlC
 nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, nvmlClockType_t type, nvmlPstates_t state,
                                               unsigned int *min, unsigned int *max)
 {
-    DISGUISE(nvmlDeviceGetMinMaxClockOfPState, device, type, state, min, max);
+    DISGUISE_DEVICE(nvmlDeviceGetMinMaxClockOfPState, device, type, state, min, max);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetMinMaxClockOfPState)(device, type, state, min, max);
     if (answer != NVML_SUCCESS || !highest(target, type))
         return answer;
@@ -103,7 +103,7 @@ nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, nvmlClockType
 nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, nvmlTemperatureThresholds_t threshold,
                                                unsigned int *degrees)
 {
-    DISGUISE(nvmlDeviceGetTemperatureThreshold, device, threshold, degrees);
+    DISGUISE_DEVICE(nvmlDeviceGetTemperatureThreshold, device, threshold, degrees);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetTemperatureThreshold)(device, threshold, degrees);
     int memory = threshold == NVML_TEMPERATURE_THRESHOLD_MEM_MAX;
     return answer == NVML_SUCCESS && memory && target->consumer ? NVML_ERROR_NOT_SUPPORTED : answer;
@@ -122,7 +122,7 @@ static int refuses(nvmlReturn_t answer) { return !can_tell(answer) && answer != 
 
 nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned int *count, unsigned int *mhz)
 {
-    DISGUISE(nvmlDeviceGetSupportedMemoryClocks, device, count, mhz);
+    DISGUISE_DEVICE(nvmlDeviceGetSupportedMemoryClocks, device, count, mhz);
     unsigned none = 0;
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetSupportedMemoryClocks)(device, count ? &none : NULL, NULL);
     if (refuses(answer))
@@ -139,7 +139,7 @@ enum { CLOCK_STEP_MHZ = 15 };
 nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned int memory_mhz, unsigned int *count,
                                                   unsigned int *mhz)
 {
-    DISGUISE(nvmlDeviceGetSupportedGraphicsClocks, device, memory_mhz, count, mhz);
+    DISGUISE_DEVICE(nvmlDeviceGetSupportedGraphicsClocks, device, memory_mhz, count, mhz);
     unsigned none = 0;
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetSupportedMemoryClocks)(device, count ? &none : NULL, NULL);
     if (refuses(answer))
@@ -162,7 +162,7 @@ FIGURE(nvmlDeviceGetPcieLinkMaxSpeed, unsigned int, target->pcie_generation)
 
 nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation)
 {
-    DISGUISE(nvmlDeviceGetCurrPcieLinkGeneration, device, generation);
+    DISGUISE_DEVICE(nvmlDeviceGetCurrPcieLinkGeneration, device, generation);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetCurrPcieLinkGeneration)(device, generation);
     if (answer == NVML_SUCCESS)
         *generation = at_most(*generation, target->pcie_generation);
@@ -172,7 +172,7 @@ nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned i
 nvmlReturn_t nvmlDeviceGetPcieSpeed(nvmlDevice_t device, unsigned int *mbps)
 {
     static const unsigned speeds[] = {0, 2500, 5000, 8000, 16000, 32000, 64000};
-    DISGUISE(nvmlDeviceGetPcieSpeed, device, mbps);
+    DISGUISE_DEVICE(nvmlDeviceGetPcieSpeed, device, mbps);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetPcieSpeed)(device, mbps);
     if (answer == NVML_SUCCESS && target->pcie_generation < sizeof speeds / sizeof *speeds)
         *mbps = at_most(*mbps, speeds[target->pcie_generation]);

@@ -14,13 +14,19 @@ static nvmlReturn_t check_and_find(const struct figures *target, nvmlDevice_t de
     return answer == NVML_SUCCESS ? find_slice(target, slice) : answer;
 }
 
-/* The usage file of the session; NULL if there is none, so that the driver's values count. */
-static const struct usage *counted(void)
+/* The device's account in the usage file of the session; NULL if there is none, so that the driver's values count. */
+static const struct usage *counted(const struct figures *target)
 {
     static const struct usage *known;
-    if (!known)
-        known = map_usage(0);
-    return known;
+    static unsigned accounts;
+    if (!known) {
+        unsigned count = 0;
+        const struct usage *mapped = map_usage(0, &count);
+        accounts = count;
+        __atomic_store_n(&known, mapped, __ATOMIC_RELEASE);
+    }
+    size_t index = (size_t)(target - the_figures());
+    return known && index < accounts ? &known[index] : NULL;
 }
 
 static int lives(const struct usage_slot *slot, uint64_t pids) { return slot->process && !slot_ended(slot, pids); }
@@ -35,7 +41,7 @@ static unsigned long long drivers_word(nvmlDevice_t slice, unsigned long long ot
 /* As the CUDA facade computes it: the counted bytes, or all bytes in use if only the session uses the slice. */
 static unsigned long long used_by_session(const struct figures *target, unsigned long long drivers)
 {
-    const struct usage *usage = counted();
+    const struct usage *usage = counted(target);
     if (!usage)
         return drivers;
     unsigned long long sum = 0;
@@ -48,7 +54,7 @@ static unsigned long long used_by_session(const struct figures *target, unsigned
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
-    DISGUISE(nvmlDeviceGetMemoryInfo, device, memory);
+    DISGUISE_DEVICE(nvmlDeviceGetMemoryInfo, device, memory);
     nvmlDevice_t slice;
     nvmlReturn_t answer = check_and_find(target, device, &slice);
     if (answer == NVML_SUCCESS)
@@ -64,7 +70,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 /* No memory is reserved: programs can use all of the target's memory, as CUDA reports. */
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
-    DISGUISE(nvmlDeviceGetMemoryInfo_v2, device, memory);
+    DISGUISE_DEVICE(nvmlDeviceGetMemoryInfo_v2, device, memory);
     nvmlDevice_t slice;
     nvmlReturn_t answer = check_and_find(target, device, &slice);
     if (answer == NVML_SUCCESS)
@@ -81,7 +87,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 /* The window onto a datacenter GPU spans its memory; a card for games has the classic 256 MiB. */
 nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *memory)
 {
-    DISGUISE(nvmlDeviceGetBAR1MemoryInfo, device, memory);
+    DISGUISE_DEVICE(nvmlDeviceGetBAR1MemoryInfo, device, memory);
     nvmlDevice_t slice;
     nvmlReturn_t answer = check_and_find(target, device, &slice);
     if (answer == NVML_SUCCESS)
@@ -113,7 +119,7 @@ static void keep(nvmlProcessInfo_v1_t *processes, unsigned count) { (void)proces
 #define PROCESSES(name, info, treat)                                             \
     nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, info *processes) \
     {                                                                            \
-        DISGUISE(name, device, count, processes);                                \
+        DISGUISE_DEVICE(name, device, count, processes);                         \
         nvmlDevice_t slice;                                                      \
         nvmlReturn_t answer = check_and_find(target, device, &slice);            \
         if (answer == NVML_SUCCESS)                                              \
@@ -159,7 +165,7 @@ static unsigned list_counted(const struct figures *target, nvmlDevice_t slice, c
 nvmlReturn_t processes_of_session(const struct figures *target, nvmlProcessInfo_t *list, unsigned *count)
 {
     nvmlDevice_t slice;
-    const struct usage *usage = counted();
+    const struct usage *usage = counted(target);
     nvmlReturn_t answer = usage ? find_slice(target, &slice) : NVML_ERROR_NOT_SUPPORTED;
     if (answer == NVML_SUCCESS)
         *count = list_counted(target, slice, usage, list);
@@ -177,10 +183,10 @@ static void put_v2(nvmlProcessInfo_v2_t *to, nvmlProcessInfo_t from) { *to = fro
 #define COMPUTE_PROCESSES(name, info, treat, put)                                                  \
     nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, info *processes)                   \
     {                                                                                              \
-        DISGUISE(name, device, count, processes);                                                  \
+        DISGUISE_DEVICE(name, device, count, processes);                                           \
         nvmlDevice_t slice;                                                                        \
         nvmlReturn_t answer = check_and_find(target, device, &slice);                              \
-        const struct usage *usage = counted();                                                     \
+        const struct usage *usage = counted(target);                                               \
         if (answer == NVML_SUCCESS && (!usage || !count))                                          \
             answer = DRIVER(name)(slice, count, processes);                                        \
         if (answer != NVML_SUCCESS)                                                                \
@@ -219,11 +225,11 @@ static nvmlReturn_t list_details(const struct figures *target, nvmlDevice_t slic
 
 nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *list)
 {
-    DISGUISE(nvmlDeviceGetRunningProcessDetailList, device, list);
+    DISGUISE_DEVICE(nvmlDeviceGetRunningProcessDetailList, device, list);
     enum { COMPUTE };
     nvmlDevice_t slice;
     nvmlReturn_t answer = check_and_find(target, device, &slice);
-    const struct usage *usage = counted();
+    const struct usage *usage = counted(target);
     if (answer == NVML_SUCCESS && usage && list && list->mode == COMPUTE)
         return list_details(target, slice, usage, list);
     if (answer == NVML_SUCCESS)

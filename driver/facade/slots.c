@@ -1,24 +1,32 @@
 #include "slots.h"
 
-#include "figures.h"
-
 #include <fcntl.h>
 
 /* Go writes a path over this mark. */
 __attribute__((used)) static volatile const char usage_path[FACADE_PATH_SIZE] = FACADE_USAGE_MARK;
 
-struct usage *map_usage(int writable)
+static int sound(const struct usage *usage, unsigned accounts)
+{
+    for (unsigned i = 0; i < accounts; i++)
+        if (memcmp(usage[i].magic, USAGE_MAGIC, sizeof usage->magic) != 0 || usage[i].size != sizeof *usage ||
+            usage[i].version != (accounts > 1 ? USAGE_VERSION_OF_SEVERAL : USAGE_VERSION))
+            return 0;
+    return 1;
+}
+
+struct usage *map_usage(int writable, unsigned *accounts)
 {
     long fd = sys_open((const char *)usage_path, writable ? O_RDWR : O_RDONLY);
     if (fd < 0)
         return NULL;
-    struct usage *usage = sys_size(fd) == (long)sizeof *usage ? sys_map(fd, sizeof *usage, writable) : NULL;
+    size_t size = (size_t)sys_size(fd), count = size / sizeof(struct usage);
+    int whole = size % sizeof(struct usage) == 0 && count >= 1 && count <= MOST_DEVICES;
+    struct usage *usage = whole ? sys_map(fd, size, writable) : NULL;
     sys_close(fd);
-    if (usage && memcmp(usage->magic, USAGE_MAGIC, sizeof usage->magic) == 0 && usage->version == USAGE_VERSION &&
-        usage->size == sizeof *usage)
+    *accounts = (unsigned)count;
+    if (!usage || sound(usage, *accounts))
         return usage;
-    if (usage)
-        sys_unmap(usage, sizeof *usage);
+    sys_unmap(usage, size);
     return NULL;
 }
 

@@ -2,11 +2,12 @@
 #ifndef COSPLAY_FACADE_SLOTS_H
 #define COSPLAY_FACADE_SLOTS_H
 
+#include "figures.h"
 #include "sim/base.h"
 #include "usage.h"
 
-/* NULL when there is none that makes sense. */
-struct usage *map_usage(int writable);
+/* The accounts of the file, and their number; NULL when there is none that makes sense. */
+struct usage *map_usage(int writable, unsigned *accounts);
 
 static inline uint32_t slot_pid(uint64_t process) { return (uint32_t)(process & ((1 << USAGE_PID_BITS) - 1)); }
 

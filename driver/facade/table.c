@@ -33,7 +33,7 @@ static int list_compute(nvmlDevice_t device, unsigned *count, struct listed_proc
     const struct figures *target = the_figures();
     unsigned have = 0;
     if (!target || target == &unreadable || !makes_sense(device, count, list) ||
-        processes_of_session(target, processes, &have) != NVML_SUCCESS)
+        processes_of_session(figures_of(target, device), processes, &have) != NVML_SUCCESS)
         return NVML_ERROR_NOT_SUPPORTED;
     if (*count > have)
         *count = have;

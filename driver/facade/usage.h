@@ -10,7 +10,13 @@
 #include <stdint.h>
 
 #define USAGE_MAGIC "COSPUSE"
+
+/*
+ * Version 1 is one account. Version 2 is several: one struct usage for each device of the session, one after another,
+ * in the order of the figures file. Each account has a lock and slots that belong to it alone.
+ */
 #define USAGE_VERSION 1
+#define USAGE_VERSION_OF_SEVERAL 2
 enum { USAGE_SLOTS = 512 };
 
 /* A process: its pid in the lowest bits, above them its start time in clock ticks. 0 is free. */

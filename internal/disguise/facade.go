@@ -202,7 +202,7 @@ func CUDALibrary(nvml string) string {
 // the facade in lib, a link to the CUDA driver, and the usage file. A sound usage file is kept, because programs of
 // the session may have it open. realLibrary is the absolute path of the host's libcuda.
 func InstallCUDA(dir, realLibrary string) error {
-	return install(dir, driver.CUDA, realLibrary, func(dir string) error { return MakeUsage(filepath.Join(dir, UsageFile)) })
+	return install(dir, driver.CUDA, realLibrary, func(dir string) error { return MakeUsage(filepath.Join(dir, UsageFile), 1) })
 }
 
 // WriteProbes installs the programs with which verify finds out what programs in a session see. The folder must

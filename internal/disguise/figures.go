@@ -15,7 +15,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Figures are the values that a session shows of its GPU.
+// Figures are the values that a session shows of one of its GPUs.
 type Figures struct {
 	Name  string // "NVIDIA GeForce RTX 2060"
 	UUID  string // as shown: "GPU-..."
@@ -119,9 +119,32 @@ func memoryClockMHz(t resource.Target) int {
 	return int(math.Round(t.BandwidthGBs * 1000 * 8 / float64(2*t.BusBits)))
 }
 
-// WriteFigures writes the figures file in one step. It returns an error if a text is too long.
-func WriteFigures(path string, f Figures) error {
-	var c C.struct_figures
+// mostDevices is the largest number of devices in one session.
+const mostDevices = C.MOST_DEVICES
+
+// WriteFigures writes the figures file of a session in one step: the figures of each of its devices, in the order in
+// which programs number them. It returns an error if a text is too long, or if there are no devices or more than 16.
+func WriteFigures(path string, devices ...Figures) error {
+	if len(devices) == 0 || len(devices) > mostDevices {
+		return fmt.Errorf("writing what the session shows of its GPUs: a session has 1 to %d devices, not %d", mostDevices, len(devices))
+	}
+	version := C.uint32_t(C.FIGURES_VERSION)
+	if len(devices) > 1 {
+		version = C.FIGURES_VERSION_OF_SEVERAL
+	}
+	all := make([]C.struct_figures, len(devices))
+	for i, f := range devices {
+		all[i].version, all[i].size = version, C.sizeof_struct_figures
+		if err := f.fill(&all[i]); err != nil {
+			return fmt.Errorf("writing what the session shows of its GPUs: %w", err)
+		}
+	}
+	data := unsafe.Slice((*byte)(unsafe.Pointer(&all[0])), len(all)*C.sizeof_struct_figures)
+	return durable.WriteFile(path, data, 0o444)
+}
+
+// fill puts the figures of a device into the form of the file.
+func (f Figures) fill(c *C.struct_figures) error {
 	for _, field := range []struct {
 		to []C.char
 		s  string
@@ -132,7 +155,7 @@ func WriteFigures(path string, f Figures) error {
 		{c.slice[:], f.Slice},
 	} {
 		if err := put(field.to, field.s); err != nil {
-			return fmt.Errorf("writing what the session shows of its GPU: %w", err)
+			return err
 		}
 	}
 	if f.Consumer {
@@ -141,7 +164,6 @@ func WriteFigures(path string, f Figures) error {
 	if f.OwnSlice {
 		c.own_slice = 1
 	}
-	c.version, c.size = C.FIGURES_VERSION, C.sizeof_struct_figures
 	c.brand, c.architecture = C.uint32_t(f.Brand), C.uint32_t(f.Architecture)
 	c.memory_mib, c.bus_bits = C.uint32_t(f.MemoryMiB), C.uint32_t(f.BusBits)
 	c.sms, c.cores = C.uint32_t(f.SMs), C.uint32_t(f.Cores)
@@ -150,8 +172,7 @@ func WriteFigures(path string, f Figures) error {
 	c.power_min_mw = C.uint32_t(f.PowerMinMW)
 	c.clock_min_mhz, c.clock_max_mhz = C.uint32_t(f.ClockMinMHz), C.uint32_t(f.ClockMaxMHz)
 	c.memory_clock_mhz = C.uint32_t(f.MemoryClockMHz)
-	data := unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_figures)
-	return durable.WriteFile(path, data, 0o444)
+	return nil
 }
 
 // put writes a text and a final zero into an array. It returns an error if the array is too short.

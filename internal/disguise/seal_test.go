@@ -20,7 +20,7 @@ func sealed(t *testing.T) (dir, driver string) {
 	for path, content := range map[string]string{filepath.Join(dir, "figures"): "one", driver: "three"} {
 		check(t, os.WriteFile(path, []byte(content), 0o600))
 	}
-	check(t, disguise.MakeUsage(filepath.Join(dir, "usage")))
+	check(t, disguise.MakeUsage(filepath.Join(dir, "usage"), 1))
 	check(t, os.Symlink(driver, filepath.Join(dir, "real")))
 	check(t, disguise.Seal(dir, "1.0", []string{"figures", "real"}, []string{"usage"}, []string{driver}))
 	return dir, driver

@@ -37,33 +37,47 @@ type Process struct {
 	Bytes     int64
 }
 
-// MakeUsage creates a session's usage file unless a sound one exists. All users of the session may write to it.
-func MakeUsage(path string) error {
-	_, err := ReadUsage(path)
-	if err == nil {
+// MakeUsage creates the usage file of a session with this number of devices, unless a sound one exists. All users of
+// the session may write to it.
+func MakeUsage(path string, devices int) error {
+	accounts, err := ReadAccounts(path)
+	if err == nil && len(accounts) == devices {
 		return os.Chmod(path, countedMode)
 	}
 	var unsound unsoundError
-	if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &unsound) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &unsound) {
 		return err
 	}
-	if err := durable.WriteFile(path, unusedFile(), countedMode); err != nil {
+	if err := durable.WriteFile(path, unusedFile(devices), countedMode); err != nil {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
 	return os.Chmod(path, countedMode) // an existing file may have another mode
 }
 
 // unusedFile returns the content of the usage file of a session that has used nothing.
-func unusedFile() []byte {
-	c := C.struct_usage{version: C.USAGE_VERSION, size: C.sizeof_struct_usage}
-	_ = put(c.magic[:], C.USAGE_MAGIC) // it fits
-	return unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_usage)
+func unusedFile(devices int) []byte {
+	accounts := make([]C.struct_usage, devices)
+	for i := range accounts {
+		accounts[i].version, accounts[i].size = usageVersion(devices), C.sizeof_struct_usage
+		_ = put(accounts[i].magic[:], C.USAGE_MAGIC) // it fits
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&accounts[0])), devices*C.sizeof_struct_usage)
 }
 
-// usageHeader is how a usage file begins that programs use. With another one each counts separately.
-var usageHeader = func() []byte {
+// usageVersion is the version of a usage file with this number of accounts. That of one device is the first version,
+// which programs of sessions of an earlier cosplay have mapped.
+func usageVersion(devices int) C.uint32_t {
+	if devices > 1 {
+		return C.USAGE_VERSION_OF_SEVERAL
+	}
+	return C.USAGE_VERSION
+}
+
+// usageHeaders are how a usage file begins that programs use: of one device, and of several. With another one each
+// program counts separately.
+var usageHeaders = func() [2][]byte {
 	var c C.struct_usage
-	return unusedFile()[:unsafe.Offsetof(c.lock)]
+	return [2][]byte{unusedFile(1)[:unsafe.Offsetof(c.lock)], unusedFile(2)[:unsafe.Offsetof(c.lock)]}
 }()
 
 // counts reports whether a usage file begins as programs require.
@@ -73,9 +87,9 @@ func (f Folder) counts(name string) bool {
 		return false
 	}
 	defer func() { _ = unix.Close(fd) }()
-	header := make([]byte, len(usageHeader))
+	header := make([]byte, len(usageHeaders[0]))
 	n, err := unix.Read(fd, header)
-	return err == nil && n == len(header) && bytes.Equal(header, usageHeader)
+	return err == nil && n == len(header) && (bytes.Equal(header, usageHeaders[0]) || bytes.Equal(header, usageHeaders[1]))
 }
 
 // Use returns the memory use so far, with the peak rounded up to whole MiB.
@@ -96,16 +110,29 @@ func LastUse(path string) resource.Use {
 	return last
 }
 
-// ForgetPeak resets the peak of a session, as a new target requires.
+// ForgetPeak resets the peak of a session on each of its devices, as a new target requires.
 func ForgetPeak(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err == nil {
-		var c C.struct_usage // the counts of refusals follow the peak
-		_, err = file.WriteAt(make([]byte, unsafe.Offsetof(c.slots)-unsafe.Offsetof(c.peak)), int64(unsafe.Offsetof(c.peak)))
-		err = errors.Join(err, file.Close())
+		err = errors.Join(forgetPeaks(file), file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
+	}
+	return nil
+}
+
+func forgetPeaks(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	var c C.struct_usage // the counts of refusals follow the peak
+	nothing := make([]byte, unsafe.Offsetof(c.slots)-unsafe.Offsetof(c.peak))
+	for account := int64(0); account == 0 || account < info.Size(); account += C.sizeof_struct_usage {
+		if _, err := file.WriteAt(nothing, account+int64(unsafe.Offsetof(c.peak))); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -119,24 +146,56 @@ func (e unsoundError) Error() string {
 // mostBytes exceeds the memory of any GPU.
 const mostBytes = 1 << 50
 
-// ReadUsage reads the use of a session's programs. It takes no lock: a program may be changing the file, but each
-// number was correct at some moment.
+// ReadUsage reads the use of a session's programs on all of its devices together. The peak is the sum of the devices'
+// peaks, which need not have been at the same moment.
 func ReadUsage(path string) (Usage, error) {
+	accounts, err := ReadAccounts(path)
+	if err != nil {
+		return Usage{}, err
+	}
+	all := accounts[0]
+	for _, u := range accounts[1:] {
+		all.Total += u.Total
+		all.Overhead += u.Overhead
+		all.Peak += u.Peak
+		all.Refused += u.Refused
+		all.Overcome += u.Overcome
+		all.Processes = append(all.Processes, u.Processes...)
+	}
+	return all, nil
+}
+
+// ReadAccounts reads the use of a session's programs on each of its devices, in the order of the figures file. It
+// takes no lock: a program may be changing the file, but each number was correct at some moment.
+func ReadAccounts(path string) ([]Usage, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return Usage{}, fmt.Errorf("reading what the session uses: %w", err)
+		return nil, fmt.Errorf("reading what the session uses: %w", err)
 	}
-	var c C.struct_usage
-	if len(data) != C.sizeof_struct_usage {
-		return Usage{}, unsoundError{path}
+	devices := len(data) / C.sizeof_struct_usage
+	if devices < 1 || devices > mostDevices || len(data)%C.sizeof_struct_usage != 0 {
+		return nil, unsoundError{path}
 	}
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_usage), data)
-	if C.GoString(&c.magic[0]) != C.USAGE_MAGIC || c.version != C.USAGE_VERSION || c.size != C.sizeof_struct_usage {
-		return Usage{}, unsoundError{path}
+	accounts := make([]Usage, devices)
+	c := make([]C.struct_usage, devices)
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&c[0])), len(data)), data)
+	for i := range c {
+		sound := false
+		if accounts[i], sound = readAccount(&c[i]); !sound || c[i].version != usageVersion(devices) {
+			return nil, unsoundError{path}
+		}
 	}
-	u := Usage{Total: int64(c.total), Overhead: int64(c.overhead), Peak: int64(c.peak), Refused: int64(c.refused), Overcome: int64(c.overcome)}
+	return accounts, nil
+}
+
+// readAccount returns false if the account is not sound: the session's programs can write any values.
+func readAccount(c *C.struct_usage) (u Usage, sound bool) {
+	if C.GoString(&c.magic[0]) != C.USAGE_MAGIC || c.size != C.sizeof_struct_usage {
+		return Usage{}, false
+	}
+	u = Usage{Total: int64(c.total), Overhead: int64(c.overhead), Peak: int64(c.peak), Refused: int64(c.refused), Overcome: int64(c.overcome)}
 	if min(u.Total, u.Overhead, u.Peak) < 0 || max(u.Total, u.Overhead, u.Peak) > mostBytes || max(u.Refused, u.Overcome) > math.MaxInt32 {
-		return Usage{}, unsoundError{path} // the session's programs can write any values
+		return Usage{}, false
 	}
 	for _, slot := range c.slots {
 		if slot.process == 0 || slot.bytes == 0 {
@@ -148,5 +207,5 @@ func ReadUsage(path string) (Usage, error) {
 			Bytes:     int64(slot.bytes),
 		})
 	}
-	return u, nil
+	return u, true
 }

@@ -13,13 +13,13 @@ import (
 // A sound file is kept and is writable for all users of the session.
 func TestMakeUsage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage")
-	check(t, disguise.MakeUsage(path))
+	check(t, disguise.MakeUsage(path, 1))
 	before, err := os.Stat(path)
 	check(t, err)
 	if before.Mode().Perm() != 0o666 {
 		t.Errorf("its mode is %v", before.Mode())
 	}
-	check(t, disguise.MakeUsage(path))
+	check(t, disguise.MakeUsage(path, 1))
 	after, err := os.Stat(path)
 	check(t, err)
 	if !os.SameFile(before, after) {
@@ -30,7 +30,7 @@ func TestMakeUsage(t *testing.T) {
 	if _, err := disguise.ReadUsage(path); err == nil || !strings.Contains(err.Error(), "replace the session") {
 		t.Errorf("of nonsense the error is %v", err)
 	}
-	check(t, disguise.MakeUsage(path))
+	check(t, disguise.MakeUsage(path, 1))
 	if u, err := disguise.ReadUsage(path); err != nil || u.Total != 0 {
 		t.Errorf("a new file reports %+v, %v", u, err)
 	}
@@ -51,7 +51,7 @@ func TestSpoiledUsage(t *testing.T) {
 		if use := disguise.LastUse(path); use != (resource.Use{}) {
 			t.Errorf("number %d makes a use of %+v", at, use)
 		}
-		check(t, disguise.MakeUsage(path))
+		check(t, disguise.MakeUsage(path, 1))
 		if _, err := disguise.ReadUsage(path); err != nil {
 			t.Errorf("number %d is not repaired: %v", at, err)
 		}

@@ -116,7 +116,7 @@ func (r Runtime) furnish(ctx context.Context, s resource.Session, given resource
 		err = errors.Join(
 			r.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
 			replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
-			disguise.MakeUsage(filepath.Join(inside, usageFile)),
+			disguise.MakeUsage(filepath.Join(inside, usageFile), 1),
 		)
 	}
 	if err != nil {

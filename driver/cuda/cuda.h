@@ -309,6 +309,7 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *valu
 CUresult cuDeviceGraphMemTrim(CUdevice device);
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context);
 CUresult cuStreamDestroy_v2(CUstream stream);
 STREAMED(cuStreamSynchronize, CUstream stream)
 STREAMED(cuStreamIsCapturing, CUstream stream, int *status)

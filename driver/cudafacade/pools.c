@@ -129,6 +129,7 @@ static int make_room(struct process *me, CUmemoryPool pool, uint64_t size)
 #define FROM_POOL(name, capturing, the_pool, ...)                               \
     {                                                                           \
         DISGUISE(name, __VA_ARGS__);                                            \
+        target = figures_of_stream(target, stream);                             \
         struct process *me = this_process();                                    \
         int graphs = capturing(stream);                                         \
         if (graphs && !would_fit(target, size))                                 \
@@ -147,6 +148,18 @@ static int make_room(struct process *me, CUmemoryPool pool, uint64_t size)
         return answer;                                                          \
     }
 
+/* A stream allocates on its device, which need not be the thread's. 0, 1 and 2 are default streams of the thread's. */
+static const struct figures *figures_of_stream(const struct figures *target, CUstream stream)
+{
+    CUcontext context, popped;
+    if (figures_count() == 1 || (uintptr_t)stream <= 2 || DRIVER(cuStreamGetCtx)(stream, &context) != CUDA_SUCCESS ||
+        DRIVER(cuCtxPushCurrent_v2)(context) != CUDA_SUCCESS)
+        return target;
+    target = figures_shown();
+    DRIVER(cuCtxPopCurrent_v2)(&popped);
+    return target;
+}
+
 /* The legacy default stream, 0 or 1, never captures. */
 int captures(CUstream stream)
 {
@@ -163,19 +176,19 @@ int captures_ptsz(CUstream stream)
            status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-static CUmemoryPool current_pool(void)
+static CUmemoryPool current_pool(const struct figures *target)
 {
     CUdevice device;
     CUmemoryPool pool = NULL;
-    if (DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS)
+    if (find_device(target, &device))
         DRIVER(cuDeviceGetMemPool)(&pool, device);
     return pool;
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream)
-    FROM_POOL(cuMemAllocAsync, captures, current_pool(), address, size, stream);
+    FROM_POOL(cuMemAllocAsync, captures, current_pool(target), address, size, stream);
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t size, CUstream stream)
-    FROM_POOL(cuMemAllocAsync_ptsz, captures_ptsz, current_pool(), address, size, stream);
+    FROM_POOL(cuMemAllocAsync_ptsz, captures_ptsz, current_pool(target), address, size, stream);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, CUmemoryPool pool, CUstream stream)
     FROM_POOL(cuMemAllocFromPoolAsync, captures, pool, address, size, pool, stream);
 CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t size, CUmemoryPool pool, CUstream stream)

@@ -103,6 +103,7 @@ struct CUgraph_st {
     uint64_t bytes, freed;
 };
 struct CUstream_st {
+    CUcontext context;
     CUgraph capture; /* NULL when it is not capturing */
 };
 CUstream real_stream(CUstream stream); /* NULL for the default ones */

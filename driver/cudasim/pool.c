@@ -113,7 +113,9 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, CUmemoryPool
     stream = real_stream(stream);
     if (stream && stream->capture)
         return note(stream, address, size);
-    return take_from(pool ? pool : current_pool(visit.device), address, size);
+    if (!pool)
+        pool = current_pool(stream ? &devices[stream->context->device] : visit.device);
+    return take_from(pool, address, size);
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream)

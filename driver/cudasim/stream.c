@@ -9,7 +9,18 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags)
     (void)flags;
     CONTEXT_CALL(stream);
     *stream = sys_memory(sizeof **stream);
-    return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!*stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    (*stream)->context = visit.context;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
+{
+    CONTEXT_CALL(context);
+    stream = real_stream(stream);
+    *context = stream ? stream->context : visit.context;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)

@@ -80,6 +80,7 @@ func TestSeveralDevices(t *testing.T) {
 		"mapped in a row":    {"use 0, map 3000, use 1, take 4000 = 2, unmap, take 4000", "0 refused 0 processes 0, 4000 refused 1 processes 1"},
 		"pools":              {"use 0, async 4992, use 1, async 4992, async 2000 = 2, free-async 0, use 0, async 4992", "4992 refused 0 processes 1, 4992 refused 1 processes 1"},
 		"another's pool":     {"use 0, pool 1 5000, use 1, take 2000 = 2, use 0, take 5000", "5000 refused 0 processes 1, 5000 refused 1 processes 1"},
+		"another's stream":   {"use 0, stream 1 4992, stream 1 2016 = 2, use 1, take 2000 = 2, use 0, take 5000", "5000 refused 0 processes 1, 4992 refused 2 processes 1"},
 		"graphs":             {"use 1, take 5000, use 0, graph 0 5000, graph 1 5000 = 2, take 2000 = 2, trim, take 2000", "2000 refused 1 processes 1, 5000 refused 1 processes 1"},
 		"an ended context":   {"use 0, take 5000, use 1, take 5000, reset 0, use 0, take 5000", "5000 refused 0 processes 1, 5000 refused 0 processes 1"},
 		"another program":    {"use 1, take 5000, exec = ready, use 0, take 1000", "1000 refused 0 processes 1, 0 refused 0 processes 0"},

@@ -8,6 +8,7 @@
  *     take MIB, free N             linear memory; of device N
  *     async MIB, free-async N      of the device's pool
  *     create N MIB, release N      physical memory of a device, which need not be current
+ *     stream N MIB                 of the pool of a device, by a stream of it that another device's thread uses
  *     pool N MIB                   of a new pool of a device, until the program ends
  *     map MIB, unmap               both devices' physical memory in one range, which is unmapped at once
  *     graph N MIB                  a graph with memory of a device, launched; "trim" gives it back
@@ -58,6 +59,17 @@ static int create(int device, size_t mib)
 {
     CUmemAllocationProp p = {.type = 1, .location = {1, device}};
     return CU(cuMemCreate)(&handles[device], mib * MIB, &p, 0);
+}
+
+static int stream(int device, size_t mib)
+{
+    CUstream made;
+    int before = current;
+    CUdeviceptr piece;
+    MUST(use(device));
+    MUST(CU(cuStreamCreate)(&made, 0));
+    MUST(use(before));
+    return CU(cuMemAllocAsync)(&piece, mib * MIB, made);
 }
 
 static int pool(int device, size_t mib)
@@ -112,6 +124,7 @@ static int obey(const char *order, int n, size_t mib)
            : strcmp(order, "free-async") == 0 ? CU(cuMemFreeAsync)(pieces[n], NULL) || CU(cuCtxSynchronize)()
            : strcmp(order, "create") == 0     ? create(n, mib)
            : strcmp(order, "release") == 0    ? CU(cuMemRelease)(handles[n])
+           : strcmp(order, "stream") == 0     ? stream(n, mib)
            : strcmp(order, "pool") == 0       ? pool(n, mib)
            : strcmp(order, "map") == 0        ? map(first)
            : strcmp(order, "unmap") == 0      ? CU(cuMemUnmap)(range, range_size)

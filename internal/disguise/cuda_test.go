@@ -43,7 +43,7 @@ type cudaSession struct {
 func (m machine) installCUDA(t testing.TB, target, slice string) cudaSession {
 	t.Helper()
 	dir := m.install(t, target, slice)
-	check(t, disguise.InstallCUDA(dir, m.cuda()))
+	check(t, disguise.InstallCUDA(dir, resource.Session{}, m.cuda()))
 	return cudaSession{t, dir, slice}
 }
 
@@ -324,7 +324,7 @@ func TestCUDALoadsEverywhere(t *testing.T) {
 
 func TestInstallCUDARefuses(t *testing.T) {
 	for path, says := range map[string]string{"/nowhere/libcuda.so.1": "no CUDA driver at", "libcuda.so.1": "absolute path"} {
-		if err := disguise.InstallCUDA(t.TempDir(), path); err == nil || !strings.Contains(err.Error(), says) {
+		if err := disguise.InstallCUDA(t.TempDir(), resource.Session{}, path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want one that says %q", err, says)
 		}
 	}
@@ -335,7 +335,7 @@ func TestInstallCUDAAgain(t *testing.T) {
 	s := newSession(t).shared()
 	h := s.hold(t, compiled(t, "holder"))
 	h.tell("take 1000", "0")
-	check(t, disguise.InstallCUDA(s.dir, mustRead(t, filepath.Join(s.dir, "real", driver.CUDA))))
+	check(t, disguise.InstallCUDA(s.dir, resource.Session{}, mustRead(t, filepath.Join(s.dir, "real", driver.CUDA))))
 	h.tell("take 1000", "0")
 	s.wantUsage(t, "total 2000 overhead 0 peak 2000 refused 0 processes 1")
 	short := holdOn(t, s.command(compiled(t, "holder"), filepath.Join(s.dir, "lib/libcuda.so")))
@@ -370,7 +370,7 @@ func BenchmarkCUDA(b *testing.B) {
 	instant := instantDriver(b)
 	for _, d := range []struct{ name, path string }{{"simulated", m.cuda()}, {"instant", instant}} {
 		s := m.installCUDA(b, "rtx-2060", slice)
-		check(b, disguise.InstallCUDA(s.dir, d.path))
+		check(b, disguise.InstallCUDA(s.dir, resource.Session{}, d.path))
 		for _, call := range []string{"load", "pair", "query"} {
 			for _, l := range []struct{ name, path string }{{"plain", d.path}, {"disguised", s.facade()}} {
 				b.Run(d.name+"/"+call+"/"+l.name, func(b *testing.B) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
@@ -109,11 +110,20 @@ var withoutTF32 = map[string]string{
 }
 
 // Environment returns the environment of every program in a session: the target's figures under the names of
-// gpu-cosplay, the slice, and the user's variables, which take precedence. It leaves out sensitive values, which are
-// added when a program starts. sliceID is the UUID of the MIG slice or of the whole GPU, visible the value of
-// CUDA_VISIBLE_DEVICES: OnlyGPU where programs can reach no other GPU, otherwise sliceID.
-func Environment(s resource.Session, sliceID, visible string) map[string]string {
+// gpu-cosplay, the slices, and the user's variables, which take precedence. It leaves out sensitive values, which are
+// added when a program starts. sliceID is the UUID of the MIG slice or whole GPU of the session's first device. Where
+// programs can reach no other GPU, alone is true and CUDA_VISIBLE_DEVICES has the numbers of the devices, which many
+// programs expect; otherwise it has their UUIDs.
+func Environment(s resource.Session, sliceID string, alone bool) map[string]string {
 	t := s.Target
+	var numbers, ids []string
+	for i, device := range s.Devices(resource.Handle{UUID: sliceID}) {
+		numbers, ids = append(numbers, strconv.Itoa(i)), append(ids, device.UUID)
+	}
+	visible := ids
+	if alone {
+		visible = numbers
+	}
 	env := map[string]string{
 		"GPU_COSPLAY_SESSION":        s.Address.Short(),
 		"GPU_COSPLAY_CARD":           t.Key,
@@ -124,8 +134,8 @@ func Environment(s resource.Session, sliceID, visible string) map[string]string 
 		"GPU_COSPLAY_BW_GBS":         number(t.BandwidthGBs),
 		"GPU_COSPLAY_TDP_W":          strconv.Itoa(t.PowerW),
 		"GPU_COSPLAY_PHYS_VRAM_MIB":  strconv.Itoa(s.Fit.Got.MemoryMiB),
-		"CUDA_VISIBLE_DEVICES":       visible,
-		"NVIDIA_VISIBLE_DEVICES":     sliceID,
+		"CUDA_VISIBLE_DEVICES":       strings.Join(visible, ","),
+		"NVIDIA_VISIBLE_DEVICES":     strings.Join(ids, ","),
 		"PIP_BREAK_SYSTEM_PACKAGES":  "1", // the session itself isolates packages
 	}
 	if slices.Contains(t.Lacks(), "tf32") {
@@ -134,8 +144,5 @@ func Environment(s resource.Session, sliceID, visible string) map[string]string 
 	maps.Copy(env, s.Env)
 	return env
 }
-
-// OnlyGPU is what CUDA calls the GPU of a program that can reach one. Many programs expect a number.
-const OnlyGPU = "0"
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -34,14 +34,15 @@ var facades = map[string]struct{ file, words string }{
 }
 
 // Install places or updates the disguise in a session's folder: the facade in lib, a link to the driver's library in
-// real, where no program searches, and the figures file. given is the session's MIG slice or whole GPU; realLibrary is the absolute path of the host's
+// real, where no program searches, and the figures file. given is the MIG slice or whole GPU of the session's first
+// device; realLibrary is the absolute path of the host's
 // NVML library.
 func Install(dir string, s resource.Session, given resource.Handle, realLibrary string) error {
 	return install(dir, driver.NVML, realLibrary, func(dir string) error {
 		if err := InstallPython(dir, s); err != nil {
 			return err
 		}
-		return WriteFigures(filepath.Join(dir, FiguresFile), FiguresOf(s, given))
+		return WriteFigures(filepath.Join(dir, FiguresFile), AllFigures(s, given)...)
 	})
 }
 
@@ -201,8 +202,8 @@ func CUDALibrary(nvml string) string {
 // InstallCUDA places or updates the CUDA facade in a session's folder, in which Install has placed the NVML facade:
 // the facade in lib, a link to the CUDA driver, and the usage file. A sound usage file is kept, because programs of
 // the session may have it open. realLibrary is the absolute path of the host's libcuda.
-func InstallCUDA(dir, realLibrary string) error {
-	return install(dir, driver.CUDA, realLibrary, func(dir string) error { return MakeUsage(filepath.Join(dir, UsageFile), 1) })
+func InstallCUDA(dir string, s resource.Session, realLibrary string) error {
+	return install(dir, driver.CUDA, realLibrary, func(dir string) error { return MakeUsage(filepath.Join(dir, UsageFile), len(s.Slices())) })
 }
 
 // WriteProbes installs the programs with which verify finds out what programs in a session see. The folder must

@@ -55,7 +55,7 @@ func shownUUID(given resource.Handle) string {
 	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// FiguresOf returns the figures of a session's target. given is its MIG slice or whole GPU. Figures that the catalog
+// FiguresOf returns the figures of one device of a session. given is its MIG slice or whole GPU. Figures that the catalog
 // does not have are typical values: the lowest power limit is half of the highest, and memory transfers twice per
 // clock.
 func FiguresOf(s resource.Session, given resource.Handle) Figures {
@@ -84,6 +84,15 @@ func FiguresOf(s resource.Session, given resource.Handle) Figures {
 
 		OwnSlice: !given.Shared,
 	}
+}
+
+// AllFigures returns the figures of each device of a session, of which given is the first.
+func AllFigures(s resource.Session, given resource.Handle) []Figures {
+	var all []Figures
+	for _, device := range s.Devices(given) {
+		all = append(all, FiguresOf(s, device))
+	}
+	return all
 }
 
 var architectures = map[string]int{

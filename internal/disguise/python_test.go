@@ -78,7 +78,7 @@ func pythonOf(t *testing.T, python string, s resource.Session, otherwise string)
 	dir := t.TempDir()
 	check(t, disguise.InstallPython(dir, s))
 	env := map[string]string{"PYTHONPATH": otherwise, "PATH": os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE": "1", "HOME": dir}
-	maps.Copy(env, disguise.Environment(s, "MIG-1", "MIG-1"))
+	maps.Copy(env, disguise.Environment(s, "MIG-1", false))
 	maps.Copy(env, disguise.PythonPath(s, dir, otherwise))
 	return pythonSession{t, python, dir, env}
 }

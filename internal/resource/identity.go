@@ -65,7 +65,8 @@ func (s Session) hash(key string, bounds bool) string {
 		Strict    bool `json:",omitempty"` // left out if false, as before the attribute existed
 		Box       *ContainerSpec
 		Sealed    map[string]string `json:",omitempty"`
-	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed})
+		More      []Slice           `json:",omitempty"`
+	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed, s.More})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

@@ -105,8 +105,9 @@ type Session struct {
 	ID      string  `json:"id"` // stable, names the session on its host over all changes
 	Target  Target  `json:"target"`
 	Request Request `json:"request"`
-	Slice   Slice   `json:"slice"`
+	Slice   Slice   `json:"slice"` // of its first device
 	Fit     Fit     `json:"fit"`
+	More    []Slice `json:"more_slices,omitempty"` // of its other devices: other whole GPUs of the host
 
 	Runtime string `json:"runtime"` // "process", "docker"
 	Program
@@ -127,6 +128,18 @@ type Session struct {
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 	// Trigger is a digest of the values whose change replaces the session; "" for none.
 	Trigger string `json:"trigger,omitempty"`
+}
+
+// Slices are the slices of all devices of the session, in the order in which its programs number them.
+func (s Session) Slices() []Slice { return append([]Slice{s.Slice}, s.More...) }
+
+// Devices is how the driver identifies the slices of all devices of the session, of which given is the first.
+func (s Session) Devices(given Handle) []Handle {
+	all := []Handle{given}
+	for _, slice := range s.More {
+		all = append(all, Handle{UUID: slice.GPU, Shared: given.Shared})
+	}
+	return all
 }
 
 // ContainerSpec is what the container of a session is created from.

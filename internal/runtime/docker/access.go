@@ -156,7 +156,7 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 		return g, nil
 	case byHook:
 		g.visible = ""
-		g.devices = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{given.UUID},
+		g.devices = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: uuids(s.Devices(given)),
 			Capabilities: [][]string{{"gpu", "compute", "utility"}}}}
 		// The hook mounts the driver's libraries over the facades, so the loader has to
 		// find the facades in another folder first.
@@ -259,19 +259,40 @@ func (r Runtime) device(session string) string {
 	return r.called(session) + "-" + short(r.Owner.Lineage)
 }
 
+func uuids(devices []resource.Handle) []string {
+	var all []string
+	for _, d := range devices {
+		all = append(all, d.UUID)
+	}
+	return all
+}
+
+// nodes are those of all slices of a session; what they share is there once.
+func (r Runtime) nodes(s resource.Session, given resource.Handle) ([]cdi.File, error) {
+	var all []cdi.File
+	for _, part := range s.Slices() {
+		pci, err := pciAddress(r.Engine.driver.Root, part.GPU)
+		if err != nil {
+			return nil, err
+		}
+		slice := cdi.Slice{PCI: pci}
+		if !part.Whole() {
+			slice.GPUInstance, slice.ComputeInstance = &given.GPUInstance, &given.ComputeInstance
+		}
+		nodes, err := r.Engine.driver.Nodes(slice)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, slices.DeleteFunc(nodes, func(n cdi.File) bool { return slices.Contains(all, n) })...)
+	}
+	return all, nil
+}
+
 // writeDevice writes the specification of the session's CDI device: the nodes of its
-// slice, the driver's libraries with the facades in front, its programs.
+// slices, the driver's libraries with the facades in front, its programs.
 func (r Runtime) writeDevice(s resource.Session, given resource.Handle, library string, fronts map[string]string) error {
 	d := r.Engine.driver
-	pci, err := pciAddress(d.Root, s.Slice.GPU)
-	if err != nil {
-		return err
-	}
-	slice := cdi.Slice{PCI: pci}
-	if !s.Slice.Whole() {
-		slice.GPUInstance, slice.ComputeInstance = &given.GPUInstance, &given.ComputeInstance
-	}
-	nodes, err := d.Nodes(slice)
+	nodes, err := r.nodes(s, given)
 	if err != nil {
 		return err
 	}

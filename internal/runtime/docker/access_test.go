@@ -300,3 +300,40 @@ func TestNoDriver(t *testing.T) {
 		t.Errorf("without a driver: %v", err)
 	}
 }
+
+// A container of several GPUs gets the nodes of all of them, and what they share once. NVIDIA's hook is asked for all.
+func TestAccessToSeveralGPUs(t *testing.T) {
+	root := t.TempDir()
+	for i, address := range []string{"0000:84:00.0", "0000:19:00.0", "0000:3b:00.0"} {
+		path := filepath.Join(root, "proc/driver/nvidia/gpus", address, "information")
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, os.WriteFile(path, fmt.Appendf(nil, "GPU UUID: \t GPU-%d\nDevice Minor: \t %d\n", i, i), 0o644))
+	}
+	check(t, os.MkdirAll(filepath.Join(root, "dev"), 0o755))
+	for _, node := range []string{"nvidiactl", "nvidia-uvm", "nvidia0", "nvidia1", "nvidia2"} {
+		check(t, unix.Mknod(filepath.Join(root, "dev", node), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3)))) // as /dev/null
+	}
+	s := resource.Session{
+		ID: "one", Slice: resource.Slice{Host: hostName, GPU: "GPU-2"}, More: []resource.Slice{{Host: hostName, GPU: "GPU-0"}},
+		Program: resource.Program{Env: map[string]string{loaderPath: "/mine"}},
+	}
+	given := resource.Handle{UUID: "GPU-2"}
+	r := Runtime{Engine: &Engine{driver: cdi.Driver{Root: root}}, Base: t.TempDir(), Library: install(t, filepath.Join(root, "lib"))}
+	nodes, err := r.nodes(s, given)
+	check(t, err)
+	var inside []string
+	for _, n := range nodes {
+		inside = append(inside, n.Container)
+	}
+	if want := []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia2", "/dev/nvidia0"}; !slices.Equal(inside, want) {
+		t.Errorf("the nodes are %v, want %v", inside, want)
+	}
+	g, err := r.grant(context.Background(), access{way: byHook}, s, given, true)
+	check(t, err)
+	if len(g.devices) != 1 || !slices.Equal(g.devices[0].DeviceIDs, []string{"GPU-2", "GPU-0"}) {
+		t.Errorf("the hook is asked for %+v", g.devices)
+	}
+	if env := r.config(s, given.UUID, nil).Env; env["CUDA_VISIBLE_DEVICES"] != "0,1" || env["NVIDIA_VISIBLE_DEVICES"] != "GPU-2,GPU-0" {
+		t.Errorf("the environment is %v", env)
+	}
+}

@@ -107,7 +107,7 @@ func (r Runtime) furnish(ctx context.Context, s resource.Session, given resource
 		replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),
 		replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
 		replace(filepath.Join(inside, driverFile), nil, 0o644),
-		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, given)),
+		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.AllFigures(s, given)...),
 		disguise.InstallPython(inside, s),
 		disguise.WriteProbes(inside),
 		r.hide(s, g.env),
@@ -116,7 +116,7 @@ func (r Runtime) furnish(ctx context.Context, s resource.Session, given resource
 		err = errors.Join(
 			r.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
 			replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
-			disguise.MakeUsage(filepath.Join(inside, usageFile), 1),
+			disguise.MakeUsage(filepath.Join(inside, usageFile), len(s.Slices())),
 		)
 	}
 	if err != nil {
@@ -180,7 +180,7 @@ func (r Runtime) config(s resource.Session, slice string, granted map[string]str
 		"HOST_GID":                   strconv.Itoa(s.Spec.User.GID),
 		"NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
 	}
-	maps.Copy(env, disguise.Environment(s, slice, disguise.OnlyGPU))
+	maps.Copy(env, disguise.Environment(s, slice, true))
 	maps.Copy(env, granted)
 	for name := range s.Secret {
 		delete(env, name)

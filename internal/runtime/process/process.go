@@ -79,7 +79,7 @@ func (r Runtime) install(dir string, s resource.Session, given resource.Handle) 
 	if driver == "" {
 		return false, nil
 	}
-	return true, disguise.InstallCUDA(dir, driver)
+	return true, disguise.InstallCUDA(dir, s, driver)
 }
 
 // Usage is the GPU memory that the programs of a session use. For a session without the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cosplay/internal/disguise"
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -365,5 +366,36 @@ func TestAltered(t *testing.T) {
 	}
 	if all := altered(); len(all) != 3 || !strings.Contains(all[verify.DriverCheck], "unknown:") {
 		t.Errorf("without a seal: %v", all)
+	}
+}
+
+// A session of several GPUs has an account for each, and its programs get all of them by their UUIDs.
+func TestSeveralGPUs(t *testing.T) {
+	r, s := worker(t)
+	one := s.Hash("key")
+	s.Slice = resource.Slice{Host: "lab", GPU: "GPU-2"}
+	whole := s.Hash("key")
+	s.More = []resource.Slice{{Host: "lab", GPU: "GPU-0"}}
+	made, err := r.Prepare(context.Background(), s, resource.Handle{UUID: "GPU-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts, err := disguise.ReadAccounts(filepath.Join(made.ID, disguise.UsageFile))
+	if err != nil || len(accounts) != 2 {
+		t.Errorf("the accounts are %+v, %v", accounts, err)
+	}
+	if env := environment(made.ID, s, made.SliceID); env["CUDA_VISIBLE_DEVICES"] != "GPU-2,GPU-0" || env["NVIDIA_VISIBLE_DEVICES"] != "GPU-2,GPU-0" {
+		t.Errorf("the environment is %v", env)
+	}
+	if made.Hash == one || made.Hash == whole {
+		t.Error("its content has the hash of a session of one GPU")
+	}
+	if all := list(t, r); len(all) != 1 || !cmp.Equal(all[0], made) {
+		t.Errorf("listed %+v, made %+v", all, made)
+	}
+	s.More = nil // with one GPU again, it has one account
+	prepare(t, r, s)
+	if accounts, err := disguise.ReadAccounts(filepath.Join(made.ID, disguise.UsageFile)); err != nil || len(accounts) != 1 {
+		t.Errorf("the accounts are %+v, %v", accounts, err)
 	}
 }

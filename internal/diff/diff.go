@@ -239,15 +239,26 @@ func (d Diff) Changes() bool {
 		slices.ContainsFunc(d.Sessions, func(s SessionChange) bool { return s.Action != NoOp })
 }
 
+// sessions are the session before the change and after it, as far as there is one.
+func (c SessionChange) sessions() []resource.Session {
+	var all []resource.Session
+	if c.Before != nil {
+		all = append(all, c.Before.Session)
+	}
+	if c.After != nil {
+		all = append(all, *c.After)
+	}
+	return all
+}
+
 // gpusOf are the GPUs that the matching sessions are on, before and after.
 func gpusOf(changes []SessionChange, matches func(SessionChange) bool) map[resource.GPUKey]bool {
 	on := map[resource.GPUKey]bool{}
 	for _, c := range changes {
-		if matches(c) && c.Before != nil {
-			on[c.Before.Slice.On()] = true
-		}
-		if matches(c) && c.After != nil {
-			on[c.After.Slice.On()] = true
+		for _, s := range c.sessions() {
+			for _, gpu := range s.On() {
+				on[gpu] = on[gpu] || matches(c)
+			}
 		}
 	}
 	return on

@@ -18,7 +18,7 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	}
 	for _, held := range prior.GPUs {
 		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Key() == held.Key() })
-		used := slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Slice.On() == held.Key() })
+		used := slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.IsOn(held.Key()) })
 		switch {
 		case wanted:
 		case used: // but the GPU cannot be read well enough to plan with it: it keeps its settings
@@ -92,19 +92,23 @@ type use struct {
 // uses are those of the GPUs, by host and UUID.
 func uses(desired resource.Desired, prior resource.Prior) map[resource.GPUKey]use {
 	all, wanted := map[resource.GPUKey]use{}, map[resource.Address]bool{}
-	add := func(s resource.Slice, changed bool) {
-		at := all[s.On()]
-		all[s.On()] = use{whole: at.whole || s.Whole(), changed: at.changed || changed}
+	add := func(s resource.Session, changed bool) {
+		for _, slice := range s.Slices() {
+			at := all[slice.On()]
+			all[slice.On()] = use{whole: at.whole || slice.Whole(), changed: at.changed || changed}
+		}
 	}
 	for i := range desired.Sessions {
 		s := &desired.Sessions[i]
 		was, made := prior.Session(s.Address)
-		wanted[s.Address] = made && was.Slice == s.Slice
-		add(s.Slice, !wanted[s.Address] || was.Target.PowerW != s.Target.PowerW || was.Fit.ClockMHz != s.Fit.ClockMHz)
+		wanted[s.Address] = made && was.SameSlices(*s)
+		add(*s, !wanted[s.Address] || was.Target.PowerW != s.Target.PowerW || was.Fit.ClockMHz != s.Fit.ClockMHz)
 	}
 	for _, was := range prior.Sessions {
-		if at := was.Slice.On(); !wanted[was.Address] {
-			all[at] = use{whole: all[at].whole, changed: true}
+		for _, at := range was.On() {
+			if !wanted[was.Address] {
+				all[at] = use{whole: all[at].whole, changed: true}
+			}
 		}
 	}
 	return all

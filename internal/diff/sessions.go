@@ -74,7 +74,8 @@ func unplanned(was resource.PriorSession, live resource.Live) resource.Reason {
 	if !gpuMissing(was, live) {
 		return resource.Reason{Kind: resource.SliceUnread}
 	}
-	_, reason := noGPU(was.Slice.Host, was.Slice.GPU, live)
+	missing := slices.IndexFunc(was.Slices(), func(s resource.Slice) bool { return !hasGPU(s, live) })
+	_, reason := noGPU(was.Slice.Host, was.Slices()[missing].GPU, live)
 	return reason
 }
 
@@ -86,11 +87,15 @@ func noGPU(host, uuid string, live resource.Live) (Value, resource.Reason) {
 	return IsMissing, resource.Reason{Kind: resource.GPUMissing}
 }
 
-// gpuMissing reports whether the GPU of a session is missing: lost, or hidden by the driver. The slice may come back
+// gpuMissing reports whether a GPU of a session is missing: lost, or hidden by the driver. The slice may come back
 // with it.
 func gpuMissing(was resource.PriorSession, live resource.Live) bool {
-	_, there := live.GPU(was.Slice.Host, was.Slice.GPU)
-	return !there
+	return slices.ContainsFunc(was.Slices(), func(s resource.Slice) bool { return !hasGPU(s, live) })
+}
+
+func hasGPU(s resource.Slice, live resource.Live) bool {
+	_, there := live.GPU(s.Host, s.GPU)
+	return there
 }
 
 // unread reports whether the slice of a session cannot be read although its GPU answers.
@@ -129,7 +134,7 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	switch {
 	case was.Body != nil && was.Body.Foreign && c.Body == Remake:
 		because(Replace, resource.WasImported)
-	case was.Slice != want.Slice:
+	case !was.SameSlices(want):
 		c.Action = Replace
 	case c.Slice == Make:
 		because(Create, resource.SliceMissing)
@@ -206,9 +211,9 @@ func renew(c SessionChange, live resource.Live) SessionChange {
 func slicePart(was resource.PriorSession, want resource.Session, live resource.Live) Part {
 	own, there := OwnSlice(was, live)
 	switch {
-	case was.Slice != want.Slice && there && want.Slice.Whole():
+	case !was.SameSlices(want) && there && want.Slice.Whole():
 		return Remove
-	case was.Slice != want.Slice && there:
+	case !was.SameSlices(want) && there:
 		return Remake
 	case want.Slice.Whole():
 		return Keep
@@ -226,7 +231,7 @@ func bodyPart(was resource.PriorSession, want resource.Session, key string, live
 	switch {
 	case !there:
 		return Make
-	case was.Slice != want.Slice, was.Runtime != want.Runtime:
+	case !was.SameSlices(want), was.Runtime != want.Runtime:
 		return Remake
 	case !want.HasHash(key, now.Hash), now.Damaged != "", was.Handle != nil && renamed(was, now),
 		was.Body != nil && now.ID != was.Body.ID, slices.ContainsFunc(rebounds, Field.stays):
@@ -260,6 +265,9 @@ func sessionFields(was, want resource.Session) []Field {
 	}
 	add(&all, FieldHost, Text(was.Request.Host), Text(want.Request.Host))
 	add(&all, FieldGPU, GPU(was.Slice.GPU), GPU(want.Slice.GPU))
+	for i := range min(len(was.More), len(want.More)) {
+		add(&all, FieldGPU, GPU(was.More[i].GPU), GPU(want.More[i].GPU))
+	}
 	place := func(s resource.Slice) Value {
 		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing, Percent: s.Percent}
 	}

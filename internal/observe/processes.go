@@ -33,7 +33,7 @@ func NameProcesses(live resource.Live, prior resource.Prior, runs Runs) {
 // be another user's.
 func sessionOf(pid int, host, gpu string, prior resource.Prior, runs Runs) string {
 	for _, s := range prior.Sessions {
-		at := s.Slice.Host == host && s.Slice.GPU == gpu && s.Slice.Whole()
+		at := s.IsOn(resource.GPUKey{Host: host, UUID: gpu}) && s.Slice.Whole()
 		if at && s.Body != nil && runs(s.Runtime, pid, *s.Body) {
 			return s.ID
 		}

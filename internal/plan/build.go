@@ -61,6 +61,21 @@ func (b *builder) noteBoots(held bool, needs []string) {
 // byGPU are ids of steps.
 type byGPU map[resource.GPUKey][]string
 
+// of are the steps of all these GPUs.
+func (b byGPU) of(gpus []resource.GPUKey) []string {
+	var all []string
+	for _, gpu := range gpus {
+		all = append(all, b[gpu]...)
+	}
+	return all
+}
+
+func (b byGPU) add(gpus []resource.GPUKey, steps []string) {
+	for _, gpu := range gpus {
+		b[gpu] = append(b[gpu], steps...)
+	}
+}
+
 type imageKey struct{ host, name string }
 
 // builder collects steps in an order in which each follows all that it needs: removals, GPUs, creations, released
@@ -133,31 +148,33 @@ func (b *builder) takeDown(c diff.SessionChange) {
 	}
 	var (
 		id   = c.Address.String()
-		at   = c.Before.Slice.On()
+		on   = c.Before.On()
+		host = c.Before.Slice.Host
 		last []string
 	)
+	taken := b.taken.of(on)
 	if c.Body == diff.Remake && c.After != nil {
 		last = b.image(*c.After) // the old container is removed only once the image is there
 	}
 	if expired, ends := b.options.Ending[c.Address]; ends {
-		last = []string{b.step(id, "end", b.taken[at], EndSession{Host: at.Host, Runtime: c.Before.Runtime, ID: c.Before.ID, Expired: expired, Grace: b.options.Grace})}
+		last = []string{b.step(id, "end", taken, EndSession{Host: host, Runtime: c.Before.Runtime, ID: c.Before.ID, Expired: expired, Grace: b.options.Grace})}
 	}
 	if c.Body == diff.Remove || c.Body == diff.Remake {
-		last = []string{b.step(id, "unprepare", slices.Concat(b.taken[at], last, b.down[c.Address.Name]),
-			Unprepare{Address: c.Address, Host: at.Host, Runtime: c.Before.Runtime, ID: c.Before.ID})}
-		b.ended[at] = append(b.ended[at], last...)
+		last = []string{b.step(id, "unprepare", slices.Concat(taken, last, b.down[c.Address.Name]),
+			Unprepare{Address: c.Address, Host: host, Runtime: c.Before.Runtime, ID: c.Before.ID})}
+		b.ended.add(on, last)
 		for _, name := range c.Before.DependsOn {
 			b.down[name] = append(b.down[name], last...)
 		}
 	}
 	if c.Slice == diff.Remove || c.Slice == diff.Remake {
-		last = []string{b.step(id, "destroy-slice", slices.Concat(last, b.taken[at]),
+		last = []string{b.step(id, "destroy-slice", slices.Concat(last, taken),
 			DestroySlice{Address: c.Address, Slice: c.Before.Slice})}
 	}
 	if c.Action == diff.Delete || c.Action == diff.Forget {
 		last = []string{b.step(id, "forget", last, Forget{Address: c.Address})}
 	}
-	b.freed[at] = append(b.freed[at], last...)
+	b.freed.add(on, last)
 }
 
 // setUp changes a GPU after the sessions that have to leave it, one step after the other.
@@ -187,17 +204,17 @@ func (b *builder) bringUp(c diff.SessionChange) {
 	}
 	var (
 		id   = c.Address.String()
-		at   = c.After.Slice.On()
-		last = slices.Concat(b.last[at], b.freed[at])
+		on   = c.After.On()
+		last = slices.Concat(b.last.of(on), b.freed.of(on))
 	)
 	if c.Before != nil {
-		last = append(last, b.freed[c.Before.Slice.On()]...)
+		last = append(last, b.freed.of(c.Before.On())...)
 	}
 	if (c.Slice == diff.Make || c.Slice == diff.Remake) && !c.After.Slice.Whole() {
 		last = []string{b.add(Step{ID: id + "/slice", Group: id, Needs: last,
 			Do: OpJSON{CreateSlice{Session: *c.After}}, Undo: OpJSON{DestroySlice{Address: c.Address, Slice: c.After.Slice}}})}
 	}
-	b.prepare(c, at, last)
+	b.prepare(c, c.After.Slice.Host, last)
 	if c.Record {
 		refit := c.Before.Fit != c.After.Fit || !c.Before.Request.Equal(c.After.Request)
 		b.step(id, "record", last, Record{Session: *c.After, Refit: refit})
@@ -205,7 +222,7 @@ func (b *builder) bringUp(c diff.SessionChange) {
 }
 
 // prepare creates a session's body, or brings it up to date, after the sessions that it depends on.
-func (b *builder) prepare(c diff.SessionChange, at resource.GPUKey, needs []string) {
+func (b *builder) prepare(c diff.SessionChange, host string, needs []string) {
 	id := c.Address.String()
 	for _, name := range c.After.DependsOn {
 		needs = slices.Concat(needs, b.up[name])
@@ -215,12 +232,12 @@ func (b *builder) prepare(c diff.SessionChange, at resource.GPUKey, needs []stri
 	switch c.Body {
 	case diff.Make, diff.Remake:
 		needs = append(needs, b.image(*c.After)...)
-		undo := Unprepare{Address: c.Address, Host: at.Host, Runtime: c.After.Runtime, ID: c.After.ID}
+		undo := Unprepare{Address: c.Address, Host: host, Runtime: c.After.Runtime, ID: c.After.ID}
 		made = b.add(Step{ID: id + "/prepare", Group: id, Needs: needs, Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{undo}})
 	case diff.Refit:
 		do := b.preparation(*c.After)
 		do.How = Refit
-		if now, _ := b.live.Body(at.Host, c.After.Runtime, c.After.ID); !runtime.Rewrites && now.State != resource.Running && !c.After.Stopped {
+		if now, _ := b.live.Body(host, c.After.Runtime, c.After.ID); !runtime.Rewrites && now.State != resource.Running && !c.After.Stopped {
 			do.How = Start
 		}
 		step := Step{ID: id + "/prepare", Group: id, Needs: needs, Do: OpJSON{do}}
@@ -237,9 +254,14 @@ func (b *builder) prepare(c diff.SessionChange, at resource.GPUKey, needs []stri
 }
 
 func (b *builder) preparation(s resource.Session) Prepare {
-	g, there := b.live.GPU(s.Slice.Host, s.Slice.GPU)
+	return Prepare{Session: s, Shared: slices.ContainsFunc(s.Slices(), b.isShared)}
+}
+
+// isShared reports whether others may use the slice: the facades then count only what the session's programs allocate.
+func (b *builder) isShared(s resource.Slice) bool {
+	g, there := b.live.GPU(s.Host, s.GPU)
 	foreign := len(diff.ForeignProcesses(g, b.placements)) > 0 || g.Without(resource.ReadingProcesses)
-	return Prepare{Session: s, Shared: there && s.Slice.Whole() && foreign || s.Slice.Shared()}
+	return there && s.Whole() && foreign || s.Shared()
 }
 
 // image gets the image of a session's container, once for all sessions that use it.

@@ -170,8 +170,10 @@ func newFleet(v StatusView) fleet {
 		if own, ok := diff.OwnSlice(s, v.Live); ok {
 			f.owners[own] = s.Address
 		}
-		if s.Slice.Whole() {
-			f.whole[s.Slice.On()] = append(f.whole[s.Slice.On()], s)
+		for _, gpu := range s.On() {
+			if s.Slice.Whole() {
+				f.whole[gpu] = append(f.whole[gpu], s)
+			}
 		}
 	}
 	for _, d := range v.Drift {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"cosplay/internal/prose"
@@ -132,6 +133,21 @@ type Session struct {
 
 // Slices are the slices of all devices of the session, in the order in which its programs number them.
 func (s Session) Slices() []Slice { return append([]Slice{s.Slice}, s.More...) }
+
+// On are the GPUs that the session is on.
+func (s Session) On() []GPUKey {
+	var all []GPUKey
+	for _, slice := range s.Slices() {
+		all = append(all, slice.On())
+	}
+	return all
+}
+
+// IsOn reports whether the session is on a GPU.
+func (s Session) IsOn(gpu GPUKey) bool { return slices.Contains(s.On(), gpu) }
+
+// SameSlices reports whether two sessions are on the same slices, in the same order.
+func (s Session) SameSlices(o Session) bool { return slices.Equal(s.Slices(), o.Slices()) }
 
 // Devices is how the driver identifies the slices of all devices of the session, of which given is the first.
 func (s Session) Devices(given Handle) []Handle {

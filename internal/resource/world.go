@@ -292,7 +292,9 @@ func (p Prior) Placements() Placements {
 	placements := Placements{}
 	for i := range p.Sessions {
 		s := &p.Sessions[i]
-		placements[s.Slice.On()] = append(placements[s.Slice.On()], s)
+		for _, gpu := range s.On() {
+			placements[gpu] = append(placements[gpu], s)
+		}
 	}
 	return placements
 }

@@ -178,7 +178,7 @@ func (j Judgement) without(changed []resource.Address, prior resource.Prior) Jud
 	j.Changed = changed
 	for i, left := range j.Left {
 		if left.Why == OthersUse && !slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
-			return s.Slice.On() == left.GPU && !slices.Contains(changed, s.Address)
+			return s.IsOn(left.GPU) && !slices.Contains(changed, s.Address)
 		}) {
 			j.Left[i].Why = AllDiffer
 		}

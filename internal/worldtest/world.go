@@ -128,23 +128,26 @@ func (w *World) GPU(uuid string) *resource.GPU {
 // Plan plans a configuration; "" is an empty one.
 func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Plan, hcl.Diagnostics) {
 	t.Helper()
-	var (
-		desired resource.Desired
-		diags   hcl.Diagnostics
-		o       diff.Options
-	)
-	if text != "" {
-		intent, wrong := config.Load(map[string][]byte{"fleet.hcl": []byte(text)}, config.Options{
-			Dir: "/project", Home: "/home/me", Target: catalog.Target, Simulate: func(string) error { return nil }})
-		if wrong.HasErrors() {
-			t.Fatalf("%v\n%s", wrong, text)
-		}
-		prior, o.Moved, diags = resolve.Moved(intent, prior)
-		var more hcl.Diagnostics
-		desired, more = resolve.Desired(intent, w.Person, prior, w.Live, resolve.Scope{})
-		diags = append(diags, more...)
-	}
+	desired, prior, o, diags := w.Desired(t, text, prior)
 	return plan.Build(desired, prior, w.Live, o), diags
+}
+
+// Desired is what a configuration asks for; "" asks for nothing. The prior that it returns has the blocks' moves.
+func (w *World) Desired(t testing.TB, text string, prior resource.Prior) (resource.Desired, resource.Prior, diff.Options, hcl.Diagnostics) {
+	t.Helper()
+	var o diff.Options
+	if text == "" {
+		return resource.Desired{}, prior, o, nil
+	}
+	intent, wrong := config.Load(map[string][]byte{"fleet.hcl": []byte(text)}, config.Options{
+		Dir: "/project", Home: "/home/me", Target: catalog.Target, Simulate: func(string) error { return nil }})
+	if wrong.HasErrors() {
+		t.Fatalf("%v\n%s", wrong, text)
+	}
+	prior, moved, diags := resolve.Moved(intent, prior)
+	o.Moved = moved
+	desired, more := resolve.Desired(intent, w.Person, prior, w.Live, resolve.Scope{})
+	return desired, prior, o, append(diags, more...)
 }
 
 func (w *World) change(what string, do func() error) error {

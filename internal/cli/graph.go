@@ -73,10 +73,11 @@ func fleetGraph(intent *config.Intent, prior resource.Prior) render.Graph {
 		}
 		g.Add(public.Node{ID: id, Kind: render.SessionNode, Label: label})
 		if was, made := prior.Session(s.Address); made {
-			gpu := was.Slice.GPU
-			g.Add(public.Node{ID: gpu, Kind: render.GPUNode, Label: gpu})
-			g.Need(id, gpu, was.Slice.String())
-			g.Need(gpu, host, "")
+			for _, slice := range was.Slices() {
+				g.Add(public.Node{ID: slice.GPU, Kind: render.GPUNode, Label: slice.GPU})
+				g.Need(id, slice.GPU, slice.String())
+				g.Need(slice.GPU, host, "")
+			}
 		} else if s.Host != "" {
 			g.Need(id, host, "")
 		}

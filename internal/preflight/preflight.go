@@ -61,7 +61,7 @@ func (f *Flight) RemovedBefore(session diff.SessionChange) map[string]bool {
 			continue
 		}
 		removes := c.Body == diff.Remove || c.Body == diff.Remake
-		near := c.Before.Slice.Host == session.After.Slice.Host && c.Before.Slice.GPU == session.After.Slice.GPU
+		near := slices.ContainsFunc(c.Before.On(), session.After.IsOn)
 		if c.Address != session.Address && !(removes && near) {
 			continue
 		}
@@ -191,7 +191,7 @@ func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
 // sessionOf is the session in whose slice a process runs.
 func (f *Flight) sessionOf(g resource.GPU, p resource.Process) (resource.PriorSession, bool) {
 	i := slices.IndexFunc(f.Prior.Sessions, func(s resource.PriorSession) bool {
-		return s.Slice.Host == g.Host && s.Slice.GPU == g.UUID &&
+		return s.IsOn(resource.GPUKey{Host: g.Host, UUID: g.UUID}) &&
 			(s.Slice.Whole() && p.Session == s.ID || p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
 	})
 	if i < 0 {

@@ -154,7 +154,7 @@ func (p *Project) checkQueue(f *preflight.Flight, host config.Host, o Outlook) {
 	}
 	for _, w := range shown.Queue {
 		i := slices.IndexFunc(newSessions(o), func(s resource.Session) bool {
-			return s.Slice.Host == host.Name && slices.Contains(w.GPUs, s.Slice.GPU)
+			return slices.ContainsFunc(s.On(), func(g resource.GPUKey) bool { return g.Host == host.Name && slices.Contains(w.GPUs, g.UUID) })
 		})
 		if i < 0 {
 			continue

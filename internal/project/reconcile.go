@@ -133,8 +133,10 @@ func (p *Project) carryOut(ctx context.Context, o Outlook, options ApplyOptions,
 // contested reports whether another project is changing a GPU that the plan uses.
 func (o Outlook) contested() bool {
 	for _, s := range o.Plan.Desired.Sessions {
-		if page, held := o.Live.Page(s.Slice.Host, s.Slice.GPU); held && page.Moving(o.Prior.Lineage) {
-			return true
+		for _, gpu := range s.On() {
+			if page, held := o.Live.Page(gpu.Host, gpu.UUID); held && page.Moving(o.Prior.Lineage) {
+				return true
+			}
 		}
 	}
 	return false

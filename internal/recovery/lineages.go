@@ -172,7 +172,12 @@ func renamed(p *project.Project, prior resource.Prior, live resource.Live) resou
 		here(&prior.GPUs[i].Host, prior.GPUs[i].UUID)
 	}
 	for i := range prior.Sessions {
-		here(&prior.Sessions[i].Slice.Host, prior.Sessions[i].Slice.GPU)
+		s := &prior.Sessions[i]
+		here(&s.Slice.Host, s.Slice.GPU)
+		s.More = slices.Clone(s.More)
+		for m := range s.More {
+			here(&s.More[m].Host, s.More[m].GPU)
+		}
 	}
 	return prior
 }

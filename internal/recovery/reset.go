@@ -186,13 +186,16 @@ func round(ctx context.Context, p *project.Project, o claim, live resource.Live,
 	return r, failures
 }
 
-// split divides the objects of a project by whether their GPU is chosen.
+// split divides the objects of a project by whether their GPU is chosen, or one of their GPUs.
 func split(prior resource.Prior, chosen func(host, gpu string) bool) (part, rest resource.Prior) {
 	part, rest = prior.Clone(), prior.Clone()
 	part.GPUs = slices.DeleteFunc(part.GPUs, func(g resource.PriorGPU) bool { return !chosen(g.Host, g.UUID) })
 	rest.GPUs = slices.DeleteFunc(rest.GPUs, func(g resource.PriorGPU) bool { return chosen(g.Host, g.UUID) })
-	part.Sessions = slices.DeleteFunc(part.Sessions, func(s resource.PriorSession) bool { return !chosen(s.Slice.Host, s.Slice.GPU) })
-	rest.Sessions = slices.DeleteFunc(rest.Sessions, func(s resource.PriorSession) bool { return chosen(s.Slice.Host, s.Slice.GPU) })
+	ends := func(s resource.PriorSession) bool {
+		return slices.ContainsFunc(s.On(), func(g resource.GPUKey) bool { return chosen(g.Host, g.UUID) })
+	}
+	part.Sessions = slices.DeleteFunc(part.Sessions, func(s resource.PriorSession) bool { return !ends(s) })
+	rest.Sessions = slices.DeleteFunc(rest.Sessions, ends)
 	return part, rest
 }
 

@@ -243,3 +243,20 @@ func TestRenamed(t *testing.T) {
 		}
 	}
 }
+
+// A session ends with each of its GPUs: with one that is chosen, it is in the part that is reset.
+func TestSplitSessionOfSeveralGPUs(t *testing.T) {
+	prior := resource.Prior{
+		GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0"}, {Host: "lab", UUID: "GPU-1"}, {Host: "lab", UUID: "GPU-2"}},
+		Sessions: []resource.PriorSession{
+			{Session: resource.Session{ID: "two", Slice: resource.Slice{Host: "lab", GPU: "GPU-0"}, More: []resource.Slice{{Host: "lab", GPU: "GPU-1"}}}},
+			{Session: resource.Session{ID: "one", Slice: resource.Slice{Host: "lab", GPU: "GPU-2"}}},
+		},
+	}
+	for _, chosen := range []string{"GPU-0", "GPU-1"} {
+		part, rest := split(prior, func(_, gpu string) bool { return gpu == chosen })
+		if len(part.Sessions) != 1 || part.Sessions[0].ID != "two" || len(rest.Sessions) != 1 || rest.Sessions[0].ID != "one" || len(part.GPUs) != 1 {
+			t.Errorf("with %s chosen the part is %+v, the rest %+v", chosen, part, rest)
+		}
+	}
+}

@@ -125,7 +125,7 @@ func (p *page) resetRound(r ResetRound) {
 		p.print(2, text(words.GPU(r.Live, g.Host, g.UUID)+"  "+words.ShortUUID(g.UUID)))
 		t := &table{indent: 4, gap: 2, columns: []column{{}, {}, {}, {prose: true}}}
 		for _, c := range r.Plan.Diff.Sessions {
-			if c.Before.Slice.Host == g.Host && c.Before.Slice.GPU == g.UUID {
+			if c.Before.IsOn(g.Key()) {
 				shown[c.Address] = true
 				r.addSession(t, c)
 			}

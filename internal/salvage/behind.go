@@ -94,7 +94,9 @@ func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains)
 	slice, used := map[string]bool{}, map[[2]string]bool{}
 	for _, r := range remains {
 		if host, _ := live.Host(r.Body.Host); r.Proven && bodyAhead(prior, byID, &host, r.Body) {
-			used[[2]string{host.Name, r.Session.Slice.GPU}] = true
+			for _, slice := range r.Session.Slices() {
+				used[[2]string{host.Name, slice.GPU}] = true
+			}
 		}
 	}
 	hosts := slices.Clone(live.Hosts)

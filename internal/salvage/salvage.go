@@ -82,6 +82,10 @@ func (b *builder) attach(r *resource.Remains) {
 	}
 	s := resource.PriorSession{Session: r.Session, Body: &container}
 	s.ID, s.Runtime, s.Slice.Host = container.Session, container.Runtime, container.Host
+	s.More = slices.Clone(s.More)
+	for i := range s.More {
+		s.More[i].Host = container.Host
+	}
 	if s.Address.Name == "" || b.taken[s.Address] {
 		s.Address = b.freeAddress()
 	}
@@ -113,8 +117,10 @@ func (b *builder) drop() {
 	}
 	b.prior.GPUs = slices.DeleteFunc(b.prior.GPUs, func(g resource.PriorGPU) bool { return released(g.Host, g.UUID) })
 	b.prior.Sessions = slices.DeleteFunc(b.prior.Sessions, func(s resource.PriorSession) bool {
-		page, _ := b.Live.Page(s.Slice.Host, s.Slice.GPU)
-		return (released(s.Slice.Host, s.Slice.GPU) || later(b.Known, page)) && !exists(s, b.Live, b.Remains)
+		return slices.ContainsFunc(s.On(), func(g resource.GPUKey) bool {
+			page, _ := b.Live.Page(g.Host, g.UUID)
+			return released(g.Host, g.UUID) || later(b.Known, page)
+		}) && !exists(s, b.Live, b.Remains)
 	})
 }
 

@@ -141,13 +141,16 @@ func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, er
 		problems []error
 		drop     = map[resource.Address]bool{}
 		named    = map[string]bool{}
-		touched  = map[string]bool{} // GPUs that lose a session
+		touched  = map[resource.GPUKey]bool{} // GPUs that lose a session
 	)
 	for _, one := range typed {
 		found, err := Find(prior, one)
 		problems = append(problems, err)
 		for _, s := range found.Sessions {
-			drop[s.Address], touched[s.Slice.GPU] = true, true
+			drop[s.Address] = true
+			for _, gpu := range s.On() {
+				touched[gpu] = true
+			}
 		}
 		for _, g := range found.GPUs {
 			named[g.UUID] = true
@@ -158,11 +161,11 @@ func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, er
 		next = next.Forget(a)
 	}
 	for _, g := range prior.GPUs {
-		i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.Slice.Host == g.Host && s.Slice.GPU == g.UUID })
+		i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.IsOn(g.Key()) })
 		if i >= 0 && named[g.UUID] {
 			problems = append(problems, fmt.Errorf("%s cannot be forgotten while %s is on it; name that one too", g.UUID, next.Sessions[i].Address))
 		}
-		if i < 0 && (named[g.UUID] || touched[g.UUID]) {
+		if i < 0 && (named[g.UUID] || touched[g.Key()]) {
 			next = next.ForgetGPU(g.Host, g.UUID)
 		}
 	}

@@ -165,3 +165,19 @@ func TestForget(t *testing.T) {
 		t.Errorf("%v: %s", err, gpus(after))
 	}
 }
+
+// A session on two GPUs is forgotten with both, as far as no other session is on them, and keeps either of them.
+func TestForgetSessionOfSeveralGPUs(t *testing.T) {
+	p := some()
+	big, _ := p.Session(resource.One("big"))
+	i := slices.IndexFunc(p.Sessions, func(s resource.PriorSession) bool { return s.Address == big.Address })
+	p.GPUs = append(p.GPUs, resource.PriorGPU{Host: big.Slice.Host, UUID: "GPU-2"})
+	p.Sessions[i].More = []resource.Slice{{Host: big.Slice.Host, GPU: "GPU-2"}}
+	if _, _, err := Forget(p, []string{"GPU-2"}); err == nil || !strings.Contains(err.Error(), "session.big is on it") {
+		t.Errorf("its second GPU: %v", err)
+	}
+	after, _, err := Forget(p, []string{"big"})
+	if err != nil || gpus(after) != "GPU-0 GPU-1" {
+		t.Errorf("%v: left are %s", err, gpus(after))
+	}
+}

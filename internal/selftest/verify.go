@@ -198,6 +198,9 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 		Env:       interior.Env, Private: map[string]bool{}, Secret: map[string]func(string) bool{}, Container: interior.OwnRoot,
 		CUDA: interior.UsageFile != "", Place: s.Slice.String(), PythonIn: interior.PythonIn,
 	}
+	for _, slice := range s.More {
+		w.More = append(w.More, slice.GPU)
+	}
 	if h, ok := live.Host(s.Slice.Host); ok {
 		w.Simulated = h.Simulated != ""
 	}

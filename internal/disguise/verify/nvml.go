@@ -29,7 +29,7 @@ func text(key string) func(Wanted, *reading) string {
 var nvmlChecks = of(NVML, nvmlFix, []check[Inside]{
 	{name: "nvml.name", expected: wantsName, found: probed(text("nvml.name"))},
 	{name: "nvml.uuid", expected: wantsUUID, found: probed(text("nvml.uuid"))},
-	{name: "nvml.count", expected: always("1 GPU"), found: probed(nvmlCount)},
+	{name: "nvml.count", expected: func(w Wanted) string { return w.devices("GPU") }, found: probed(nvmlCount)},
 	{name: "nvml.memory", expected: func(w Wanted) string { return wantsMemory(w) + byBoth }, found: probed(nvmlMemory)},
 	{name: "nvml.sum", expected: always(allAddUp), found: probed(nvmlSum)},
 	{name: "nvml.limits", expected: nvmlLimitsWanted, found: probed(nvmlLimits)},

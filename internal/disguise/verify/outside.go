@@ -10,14 +10,15 @@ import (
 const visibleDevices = "CUDA_VISIBLE_DEVICES" // a container of an earlier cosplay has the UUID
 
 var sliceChecks = []check[Inside]{
-	{name: "slice.inside", class: Slice, expected: func(w Wanted) string { return w.Slice },
+	{name: "slice.inside", class: Slice, expected: func(w Wanted) string { uuids, _ := w.slices(); return uuids },
 		found: func(w Wanted, in Inside) answer {
 			value := in.environ()[visibleDevices]
+			uuids, numbers := w.slices()
 			switch {
 			case value == "":
 				return found("no " + visibleDevices)
-			case value == "0" && (w.Container || w.CUDA): // the only GPU of a container; elsewhere the facade maps it
-				return found(w.Slice)
+			case value == numbers && (w.Container || w.CUDA): // the only GPUs of a container; elsewhere the facade maps them
+				return found(uuids)
 			}
 			return found(value)
 		},

@@ -277,6 +277,35 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// A session of several devices must show as many, and name all of them.
+func TestSeveralDevices(t *testing.T) {
+	slice := sound().w.Slice
+	for _, c := range []struct {
+		value, nvml, cuda string
+		container         bool
+		fails             string
+	}{
+		{slice + ",GPU-2", "2", "2", false, ""}, {"0,1", "2", "2", true, ""},
+		{slice, "2", "2", false, "slice.inside"}, {"0", "2", "2", true, "slice.inside"}, {"0,2", "2", "2", true, "slice.inside"},
+		{"0,1", "1", "2", true, "nvml.count"}, {"0,1", "2", "1", true, "cuda.count"},
+	} {
+		s := sound()
+		s.w.More, s.w.Container, s.env["CUDA_VISIBLE_DEVICES"] = []string{"GPU-2"}, c.container, c.value
+		put(probes, "nvml.count", c.nvml)(s)
+		put(probes, "nvml.second", "1")(s)
+		put(probes, "cuda.count", c.cuda)(s)
+		var failed []string
+		for _, r := range s.judge() {
+			if slices.Contains([]string{"slice.inside", "nvml.count", "cuda.count"}, r.Check) && r.Outcome == Failed && !slices.Contains(failed, r.Check) {
+				failed = append(failed, r.Check)
+			}
+		}
+		if got := strings.Join(failed, " "); got != c.fails {
+			t.Errorf("%+v: %q fails", c, got)
+		}
+	}
+}
+
 // TestNotApplicable: on a simulated host PyTorch's checks of the GPU count only if PyTorch found one.
 func TestNotApplicable(t *testing.T) {
 	missing := func(s *world) { s.python = map[string]string{"torch.missing": "no torch"} }

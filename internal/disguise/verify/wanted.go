@@ -11,9 +11,10 @@ import (
 
 // Wanted is what a session should show.
 type Wanted struct {
-	Name      string // of the GPU
-	UUID      string // as shown
-	Slice     string // UUID of the MIG slice or of the whole GPU, by the state
+	Name      string   // of the GPU
+	UUID      string   // as shown
+	Slice     string   // UUID of the MIG slice or of the whole GPU, by the state
+	More      []string // UUIDs of the whole GPUs of the session's other devices, by the state
 	MemoryMiB int
 	Power     Power
 	Host      string // the physical GPU's name in NVML, which must not appear
@@ -34,6 +35,18 @@ type Wanted struct {
 
 // Locked reports whether the SM clock must be locked.
 func (w Wanted) Locked() bool { return w.Applied.Value(resource.SMClock) != 0 }
+
+// slices are the UUIDs of all devices, as a list, and numbers what programs that reach no other GPU call them.
+func (w Wanted) slices() (uuids, numbers string) {
+	uuids, numbers = w.Slice, "0"
+	for i, uuid := range w.More {
+		uuids, numbers = uuids+","+uuid, numbers+","+strconv.Itoa(i+1)
+	}
+	return uuids, numbers
+}
+
+// devices is their number, with the word for one of them, as in "1 GPU".
+func (w Wanted) devices(word string) string { return strconv.Itoa(1+len(w.More)) + " " + word }
 
 // Power returns the limits to show, in mW.
 type Power struct{ Limit, Default, Min, Max int }

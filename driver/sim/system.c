@@ -15,6 +15,7 @@ static void forget_unheld(void)
         if (gpu->persistence || gpu_busy(gpu))
             continue;
         gpu->power_limit_mw = gpu->power_default_mw;
+        gpu->compute_mode = NVML_COMPUTEMODE_DEFAULT;
         gpu->lock_min_mhz = gpu->lock_max_mhz = 0;
     }
 }

@@ -85,6 +85,9 @@ var calls = []Call{
 	{Name: "nvmlDeviceGetPersistenceMode", Feature: resource.FeaturePersistence, Without: "persistence mode is not managed; nor are SM clock and power limit, which the driver forgets where it is off"},
 	{Name: "nvmlDeviceSetPersistenceMode", Feature: resource.FeaturePersistence, Set: true, Without: "the first apply that needs it finds out; from then on persistence mode is not managed; nor are SM clock and power limit where it is off", Destroy: Leaves},
 
+	{Name: "nvmlDeviceGetComputeMode", Feature: resource.FeatureComputeMode, Without: "the compute mode is not managed: MPS runs in the mode that the GPU has"},
+	{Name: "nvmlDeviceSetComputeMode", Feature: resource.FeatureComputeMode, Set: true, Without: "the first apply that needs it finds out; from then on the compute mode is not managed", Destroy: Leaves},
+
 	{Name: "nvmlDeviceGetComputeRunningProcesses_v3", Feature: resource.ReadingProcesses, Without: "a foreign process may use the GPU: SM clock and power limit are not changed unless slow_neighbours = true, and a whole GPU counts as shared; MIG mode and slices are, since the driver refuses to change what a process uses"},
 
 	{Name: "nvmlDeviceGetUtilizationRates", Optional: true, Without: "the metrics lack the utilization of the GPU"},

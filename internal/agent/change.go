@@ -30,6 +30,7 @@ var drivers = [len(resource.AllSettings)]struct {
 	resource.PersistenceMode: {set: exactly(device.setPersistence), read: device.readPersistence},
 	resource.SMClock:         {set: exactly(device.setClock), check: device.clockInReason},
 	resource.PowerLimit:      {set: device.setPower, check: device.powerInReason, read: device.readPower},
+	resource.ComputeMode:     {set: exactly(device.setComputeMode), check: device.computeModeInReason, read: device.readComputeMode},
 }
 
 // was is the value of a setting before a change, as the driver reports it, or else as the ledger has it; "" if neither
@@ -112,6 +113,19 @@ func (d device) setPersistence(mode int) error {
 	now, known, err := readBack(get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode))
 	if known && now != wanted {
 		return d.notTaken(call, "persistence mode is as it was")
+	}
+	return err
+}
+
+func (d device) setComputeMode(mode int) error {
+	const call = "nvmlDeviceSetComputeMode"
+	wanted := nvml.ComputeMode(mode)
+	if err := d.call(call, func() nvml.Return { return d.SetComputeMode(wanted) }); err != nil {
+		return err
+	}
+	now, known, err := readBack(get(d, "nvmlDeviceGetComputeMode", d.GetComputeMode))
+	if known && now != wanted {
+		return d.notTaken(call, "the compute mode is as it was")
 	}
 	return err
 }

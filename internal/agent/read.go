@@ -193,6 +193,12 @@ func (d device) readPersistence(gpu *resource.GPU) error {
 	return err
 }
 
+func (d device) readComputeMode(gpu *resource.GPU) error {
+	mode, err := get(d, "nvmlDeviceGetComputeMode", d.GetComputeMode)
+	gpu.ComputeMode = int(mode)
+	return err
+}
+
 func (d device) readMemory(gpu *resource.GPU) error {
 	memory, err := get(d, "nvmlDeviceGetMemoryInfo", d.GetMemoryInfo)
 	gpu.Model.MemoryMiB, gpu.MemoryUsedMiB = int(memory.Total/mib), int(memory.Used/mib)

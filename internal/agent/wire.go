@@ -124,6 +124,7 @@ type wireGPU struct {
 	MIGPending     bool              `json:"mig_pending"`
 	Persistence    bool              `json:"persistence"`
 	PowerMW        int               `json:"power_mw"`
+	ComputeMode    int               `json:"compute_mode"`
 	SMClockMHz     int               `json:"sm_clock_mhz"`
 	LowClockReason bool              `json:"low_clock_reason"`
 	TemperatureC   int               `json:"temperature_c"`
@@ -319,7 +320,7 @@ func (w wireHost) host() resource.Host {
 
 func gpuToWire(g resource.GPU, model int) wireGPU {
 	return wireGPU{Index: g.Index, UUID: g.UUID, PCI: g.PCI, Model: model, MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending,
-		Persistence: g.Persistence, PowerMW: g.PowerMW, SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason, TemperatureC: g.TemperatureC, Utilization: g.UtilizationPercent,
+		Persistence: g.Persistence, PowerMW: g.PowerMW, ComputeMode: g.ComputeMode, SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason, TemperatureC: g.TemperatureC, Utilization: g.UtilizationPercent,
 		DrawMW: g.DrawMW, MemoryUsedMiB: g.MemoryUsedMiB, Slices: prose.Each(g.Slices, sliceToWire),
 		Processes: prose.Each(g.Processes, func(p resource.Process) wireProcess { return wireProcess(p) }),
 		Degraded:  prose.Each(g.Degraded, func(d resource.Degradation) wireDegradation { return wireDegradation(d) })}
@@ -327,7 +328,7 @@ func gpuToWire(g resource.GPU, model int) wireGPU {
 
 func (w wireGPU) gpu() resource.GPU {
 	return resource.GPU{Index: w.Index, UUID: w.UUID, PCI: w.PCI, MIGCapable: w.MIGCapable, MIG: w.MIG, MIGPending: w.MIGPending,
-		Persistence: w.Persistence, PowerMW: w.PowerMW, SMClockMHz: w.SMClockMHz, LowClockReason: w.LowClockReason, TemperatureC: w.TemperatureC, UtilizationPercent: w.Utilization,
+		Persistence: w.Persistence, PowerMW: w.PowerMW, ComputeMode: w.ComputeMode, SMClockMHz: w.SMClockMHz, LowClockReason: w.LowClockReason, TemperatureC: w.TemperatureC, UtilizationPercent: w.Utilization,
 		DrawMW: w.DrawMW, MemoryUsedMiB: w.MemoryUsedMiB, Slices: prose.Each(w.Slices, wireSlice.slice),
 		Processes: prose.Each(w.Processes, func(p wireProcess) resource.Process { return resource.Process(p) }),
 		Degraded:  prose.Each(w.Degraded, func(d wireDegradation) resource.Degradation { return resource.Degradation(d) })}

@@ -130,11 +130,12 @@ func (l *loader) hostGPUs(h *Host, v value) {
 
 // manageWords maps the words of "manage" to what each permits.
 var manageWords = map[string]func(*Manage){
-	"mig-mode":    func(m *Manage) { m.MIGMode = true },
-	"slices":      func(m *Manage) { m.Slices = true },
-	"clocks":      func(m *Manage) { m.Clocks = true },
-	"power":       func(m *Manage) { m.Power = true },
-	"persistence": func(m *Manage) { m.Persistence = true },
+	"mig-mode":     func(m *Manage) { m.MIGMode = true },
+	"slices":       func(m *Manage) { m.Slices = true },
+	"clocks":       func(m *Manage) { m.Clocks = true },
+	"power":        func(m *Manage) { m.Power = true },
+	"persistence":  func(m *Manage) { m.Persistence = true },
+	"compute-mode": func(m *Manage) { m.ComputeMode = true },
 }
 
 func (l *loader) hostManage(h *Host, v value) {

@@ -61,11 +61,12 @@ type Manage struct {
 	Clocks      bool `json:"clocks"`
 	Power       bool `json:"power"`
 	Persistence bool `json:"persistence"`
+	ComputeMode bool `json:"compute_mode"`
 }
 
 // ManageAll is the permission of a host without "manage".
 func ManageAll() Manage {
-	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true}
+	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true, ComputeMode: true}
 }
 
 // Session is one instance of a session block. Instances of one block share equal Command, Env and Keys values:

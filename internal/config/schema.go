@@ -218,7 +218,7 @@ var hostSchema = Block{
 			Description: "Where sessions run: in containers or as processes. \"auto\" uses Docker if it is installed, and processes on a simulated host."},
 		{Name: "gpus", Type: GPUNames, Default: "(all)", Example: `[0, "GPU-8f2a0000", "0000:84:00.0"]`,
 			Description: "The GPUs to use, by index, UUID or PCI address. cosplay never changes the others."},
-		{Name: "manage", Type: Texts, Words: []string{"mig-mode", "slices", "clocks", "power", "persistence"}, Default: `["mig-mode", "slices", "clocks", "power", "persistence"]`, Example: `["slices", "clocks"]`,
+		{Name: "manage", Type: Texts, Words: []string{"mig-mode", "slices", "clocks", "power", "persistence", "compute-mode"}, Default: `["mig-mode", "slices", "clocks", "power", "persistence", "compute-mode"]`, Example: `["slices", "clocks"]`,
 			Description: "What cosplay may change on the GPUs; with [] it changes nothing."},
 		{Name: "baseline_clock", Type: Whole, Unit: "MHz", Default: "(none)", Example: "1200",
 			Description: "The clock lock that was set before cosplay, and that destroy restores. cosplay cannot read it from the driver. For users without root, the admin states it in /etc/cosplay/baseline-clocks."},

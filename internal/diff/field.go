@@ -203,6 +203,8 @@ func SettingValue(s resource.Setting, value int) Value {
 		return Switch(value == resource.On)
 	case s == resource.SMClock:
 		return Clock{MHz: value}
+	case s == resource.ComputeMode:
+		return Text(resource.ComputeModeWords(value))
 	}
 	return Power(value)
 }

@@ -33,6 +33,8 @@ type GPU struct {
 	FixedMIG         bool                 // the MIG mode may not be changed
 	FixedPower       bool                 // the power limit may not be changed
 	FixedPersistence bool                 // the persistence mode may not be changed
+	FixedComputeMode bool                 // the compute mode may not be changed
+	BaseComputeMode  *int                 // the one before cosplay, if cosplay has set another
 	NoSlices         bool                 // cosplay may not create slices
 	LockMHz          *int                 // the clock lock that the project holds, 0 for unlocked: kept until a new session arrives
 	Busy             bool                 // foreign processes use it, so its MIG mode cannot be switched

@@ -104,6 +104,13 @@ func (c *card) setup() Setup {
 		power, why := c.power()
 		want(resource.PowerLimit, power, why)
 	}
+	switch {
+	case c.FixedComputeMode:
+	case c.isShared() && c.occupants[0].slice.Sharing == resource.SharingMPS:
+		want(resource.ComputeMode, resource.ExclusiveProcess, resource.Reason{Kind: resource.ForMPS})
+	case c.BaseComputeMode != nil:
+		want(resource.ComputeMode, *c.BaseComputeMode, resource.Reason{Kind: resource.NoMoreMPS})
+	}
 	for setting := range s.Settings.All() {
 		if setting.Forgotten() && !c.FixedPersistence {
 			want(resource.PersistenceMode, resource.On, resource.Reason{Kind: resource.KeepsSettings})

@@ -83,10 +83,11 @@ type Profile struct {
 
 // Settings are settings of a physical GPU. A missing one is not managed, or not known.
 type Settings struct {
-	MIG         *bool `json:"mig,omitempty"`         // MIG mode is on
-	Persistence *bool `json:"persistence,omitempty"` // persistence mode is on
-	ClockMHz    *int  `json:"clock_mhz,omitempty"`   // lock of the SM clock, MHz; 0 is unlocked
-	PowerMW     *int  `json:"power_mw,omitempty"`    // power limit, mW
+	MIG         *bool   `json:"mig,omitempty"`          // MIG mode is on
+	Persistence *bool   `json:"persistence,omitempty"`  // persistence mode is on
+	ClockMHz    *int    `json:"clock_mhz,omitempty"`    // lock of the SM clock, MHz; 0 is unlocked
+	PowerMW     *int    `json:"power_mw,omitempty"`     // power limit, mW
+	ComputeMode *string `json:"compute_mode,omitempty"` // default, exclusive process, prohibited
 }
 
 // Engine is a container engine.
@@ -106,7 +107,7 @@ type Unusable struct {
 
 // Degradation is a feature that cosplay does without on a GPU.
 type Degradation struct {
-	Feature string `json:"feature"`           // mig, clock, power, persistence, or a figure or reading
+	Feature string `json:"feature"`           // mig, clock, power, persistence, compute-mode, or a figure or reading
 	Call    string `json:"call"`              // NVML function that failed
 	Code    int    `json:"code"`              // NVML's code; 13 also where the library does not have the function
 	Message string `json:"message,omitempty"` // NVML's text for the code

@@ -40,23 +40,27 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 		FixedMIG:         !host.Manage.MIGMode || !g.MIGCapable && g.Model.MIG() || g.Without(resource.FeatureMIG) && !ownMode(held, g),
 		FixedPower:       !host.Manage.Power || g.Without(resource.FeaturePower) || ours && neverRead(held, resource.PowerLimit),
 		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held, resource.PersistenceMode),
+		FixedComputeMode: !host.Manage.ComputeMode || g.Without(resource.FeatureComputeMode) || ours && neverRead(held, resource.ComputeMode),
 		NoSlices:         !host.Manage.Slices || g.Without(resource.FeatureMIG),
 		Busy:             len(diff.ForeignProcesses(g, r.placements)) > 0,
 	}
 	if mhz, known := held.Applied.Get(resource.SMClock); known && !held.ClockUnsure && r.fittedAt(g, mhz) {
 		card.LockMHz = &mhz
 	}
+	if base, known := held.Baseline.Get(resource.ComputeMode); known && held.Applied.Has(resource.ComputeMode) {
+		card.BaseComputeMode = &base
+	}
 	card.Hindered = card.Busy && g.Model.MIG() && !g.MIG && !card.FixedMIG
 	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
 	if forbidden {
-		card.FixedMIG, card.FixedPower = true, true
+		card.FixedMIG, card.FixedPower, card.FixedComputeMode = true, true, true
 	}
 	unseen := g.Without(resource.ReadingProcesses) && !host.SlowNeighbours
 	forgets := card.FixedPersistence && !g.Persistence
 	if forgets && (host.Manage.Clocks || host.Manage.Power) {
 		r.warnOfForgetting(host, g)
 	}
-	card.FixedPower = card.FixedPower || forgets || unseen
+	card.FixedPower, card.FixedComputeMode = card.FixedPower || forgets || unseen, card.FixedComputeMode || forgets || unseen || card.Busy
 	if !host.Manage.Clocks || g.Without(resource.FeatureClock) || forgets || forbidden || unseen {
 		now := r.clockAsItIs(held, g)
 		card.FixedClockMHz = &now

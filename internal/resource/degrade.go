@@ -19,6 +19,7 @@ const (
 	FeatureClock       Feature = "clock"       // the SM clock lock
 	FeaturePower       Feature = "power"       // the power limit
 	FeaturePersistence Feature = "persistence" // persistence mode, without which the driver forgets lock and limit
+	FeatureComputeMode Feature = "compute-mode"
 
 	FigureName       Feature = "name"
 	FigureCapability Feature = "compute-capability"
@@ -41,7 +42,8 @@ func (f Feature) Words() string {
 
 var featureWords = map[Feature]string{
 	FeatureMIG: "MIG", FeatureClock: "the SM clock", FeaturePower: "the power limit", FeaturePersistence: "persistence mode",
-	FigureName: "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs",
+	FeatureComputeMode: "the compute mode",
+	FigureName:         "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs",
 	FigureMemory: "the memory size", FigureBandwidth: "the bandwidth",
 	ReadingPCI: "the PCI address", ReadingProcesses: "the list of processes", ReadingClock: "the SM clock's reading",
 	ReadingThrottle:    "the reasons for a low clock",

@@ -78,6 +78,7 @@ type GPU struct {
 	MIGPending  bool `json:"mig_pending"` // MIG mode after the next reset
 	Persistence bool `json:"persistence"`
 	PowerMW     int  `json:"power_mw"` // power management limit
+	ComputeMode int  `json:"compute_mode,omitempty"`
 
 	// A clock lock has no getter in NVML. What can be read is the SM clock now, and whether the GPU has a reason to run
 	// below its lock.

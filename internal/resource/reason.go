@@ -17,6 +17,8 @@ const (
 	SharedByProjects ReasonKind = "shared-by-projects"
 	UsedByOthers     ReasonKind = "used-by-others"
 	KeepsSettings    ReasonKind = "keeps-settings" // persistence mode: without it the driver drops limits and locks
+	ForMPS           ReasonKind = "for-mps"        // compute mode: the processes of all sessions use the GPU through one
+	NoMoreMPS        ReasonKind = "no-more-mps"    // compute mode: no session of the project uses the GPU by MPS any more
 	SentAgain        ReasonKind = "sent-again"     // a clock lock, which NVML cannot read
 )
 

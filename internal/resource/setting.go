@@ -17,15 +17,16 @@ const (
 	PersistenceMode         // without it the driver forgets the clock lock and the power limit
 	SMClock                 // the lock of the SM clock; 0 is none
 	PowerLimit              // the driver may round it
+	ComputeMode             // which processes may use the GPU: DefaultMode, ExclusiveProcess or another value of NVML
 )
 
 // AllSettings are the settings in their order.
-var AllSettings = [...]Setting{MIGMode, PersistenceMode, SMClock, PowerLimit}
+var AllSettings = [...]Setting{MIGMode, PersistenceMode, SMClock, PowerLimit, ComputeMode}
 
 const settingCount = len(AllSettings)
 
 // SettingOrder is the order in which settings are made. They are restored in the opposite order.
-var SettingOrder = [settingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock}
+var SettingOrder = [settingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock, ComputeMode}
 
 // Values of a mode.
 const (
@@ -40,6 +41,14 @@ const (
 	mode unit = iota // Off or On
 	megahertz
 	milliwatts
+	computeMode
+)
+
+// Values of the compute mode, as NVML numbers them.
+const (
+	DefaultMode      = 0 // any process
+	Prohibited       = 2 // none
+	ExclusiveProcess = 3 // one process, and all clients of MPS through one
 )
 
 var settings = [settingCount]struct {
@@ -55,6 +64,7 @@ var settings = [settingCount]struct {
 	PersistenceMode: {feature: FeaturePersistence, key: "persistence", words: "persistence mode", read: func(g GPU) int { return Bit(g.Persistence) }},
 	SMClock:         {feature: FeatureClock, key: "clock_mhz", words: "SM clock", unit: megahertz, forgotten: true},
 	PowerLimit:      {feature: FeaturePower, key: "power_mw", words: "power limit", unit: milliwatts, forgotten: true, read: func(g GPU) int { return g.PowerMW }},
+	ComputeMode:     {feature: FeatureComputeMode, key: "compute_mode", words: "compute mode", unit: computeMode, forgotten: true, read: func(g GPU) int { return g.ComputeMode }},
 }
 
 // SettingNamed finds a setting by the name of its feature.
@@ -90,9 +100,24 @@ func (s Setting) Text(value int) string {
 		return Clock(value)
 	case milliwatts:
 		return Watts(value)
+	case computeMode:
+		return ComputeModeWords(value)
 	case mode:
 	}
 	return OnOff(value == On)
+}
+
+// ComputeModeWords names a compute mode: "exclusive process".
+func ComputeModeWords(value int) string {
+	switch value {
+	case DefaultMode:
+		return "default"
+	case Prohibited:
+		return "prohibited"
+	case ExclusiveProcess:
+		return "exclusive process"
+	}
+	return strconv.Itoa(value)
 }
 
 // MarshalText writes the name.

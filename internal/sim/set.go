@@ -27,6 +27,7 @@ var settings = []setting{
 	{"mig-pending", "on or off", onOrOff(setMIGPending)},
 	{"persistence", "on or off", onOrOff(func(gpu *C.struct_sim_gpu, on C.uint32_t) error { gpu.persistence = on; return nil })},
 	{"power-limit", "watts", setPowerLimit},
+	{"compute-mode", "default, prohibited or exclusive-process", setComputeMode},
 	{"clock-lock", "MHz or none", setClockLock},
 	{"process", "PID:MiB, PID:MiB:GPU-INSTANCE, PID:none or none", setProcess},
 	{"temperature", "degrees Celsius", setTemperature},
@@ -140,6 +141,16 @@ func setPowerStep(gpu *C.struct_sim_gpu, value string) error {
 		return fmt.Errorf("it is none or a whole number of watts")
 	}
 	gpu.power_step_w = C.uint16_t(watts)
+	return nil
+}
+
+func setComputeMode(gpu *C.struct_sim_gpu, value string) error {
+	modes := map[string]C.uint32_t{"default": 0, "prohibited": 2, "exclusive-process": 3}
+	mode, known := modes[value]
+	if !known {
+		return fmt.Errorf("it is default, prohibited or exclusive-process")
+	}
+	gpu.compute_mode = mode
 	return nil
 }
 

@@ -261,5 +261,5 @@ func (h *Host) Resize(models []resource.Model, opts Options, inUse func(uuid str
 
 func unused(gpu *C.struct_sim_gpu) bool {
 	return !anyInstance(gpu) && !anyProcess(gpu) && gpu.mig == 0 && gpu.mig_pending == 0 && gpu.persistence == 0 &&
-		gpu.lock_max_mhz == 0 && gpu.power_limit_mw == gpu.power_default_mw
+		gpu.lock_max_mhz == 0 && gpu.power_limit_mw == gpu.power_default_mw && gpu.compute_mode == 0
 }

@@ -112,6 +112,7 @@ func SMI(s resource.Setting, value int) string {
 	return map[resource.Setting]string{
 		resource.PersistenceMode: fmt.Sprintf("-pm %d", value), resource.MIGMode: fmt.Sprintf("-mig %d", value),
 		resource.PowerLimit: fmt.Sprintf("-pl %g", float64(value)/1000), resource.SMClock: fmt.Sprintf("-lgc %d,%d", value, value),
+		resource.ComputeMode: fmt.Sprintf("-c %d", value),
 	}[s]
 }
 

@@ -186,12 +186,15 @@ func (w *World) Set(_ context.Context, gpu string, s resource.Setting, value int
 			g.MIG, g.MIGPending = now == resource.On, now == resource.On
 		case resource.PersistenceMode:
 			if g.Persistence = now == resource.On; !g.Persistence {
+				g.ComputeMode = resource.DefaultMode
 				g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
 			}
 		case resource.SMClock:
 			g.SMClockMHz = cmp.Or(now, g.Model.ClocksMHz[0]) // without a lock, the GPU is idle
 		case resource.PowerLimit:
 			g.PowerMW = now
+		case resource.ComputeMode:
+			g.ComputeMode = now
 		}
 		return nil
 	})

@@ -49,6 +49,27 @@ func TestEveryMoment(t *testing.T) {
 	}
 }
 
+// sharedSlice has two sessions in one slice.
+const sharedSlice = `
+host "lab" { simulate = "1 x h200" }
+session "w" {
+  count   = 2
+  target  = "1060"
+  sharing = "time-slice"
+}
+`
+
+// TestEveryMomentShared: the same with sessions that share a slice.
+func TestEveryMomentShared(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"apply", "destroy"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			newProject(t, sharedSlice).everyMoment(1, command, "--auto-approve")
+		})
+	}
+}
+
 // everyMoment kills a command of a project with so many slices at its moments.
 func (p project) everyMoment(slices int, args ...string) {
 	t := p.t

@@ -5,6 +5,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"cosplay/internal/durable"
@@ -215,13 +216,13 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	case plan.CreateSlice:
 		need := resource.Need{SMs: op.Session.Fit.Got.SMs, MemoryMiB: op.Session.Target.MemoryMiB}
 		err = r.gpus(op.Session.Slice.Host, func(g GPUs) error {
-			slice, err := g.CreateSlice(ctx, op.Session.Slice, need)
+			slice, err := g.CreateSlice(ctx, op.Session.Slice.Place(), need)
 			made.Handle = &slice.Handle
 			return err
 		})
 	case plan.DestroySlice:
-		if s, _ := prior.Session(op.Address); s.Handle != nil {
-			slice := resource.LiveSlice{Slice: op.Slice, Handle: *s.Handle}
+		if s, _ := prior.Session(op.Address); s.Handle != nil && !sharedByOther(prior, s) {
+			slice := resource.LiveSlice{Slice: op.Slice.Place(), Handle: *s.Handle}
 			err = r.gpus(op.Slice.Host, func(g GPUs) error { return g.DestroySlice(ctx, slice) })
 		}
 	case plan.EnsureImage:
@@ -238,10 +239,11 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		if err != nil {
 			return made, err
 		}
-		given := resource.Handle{UUID: op.Session.Slice.GPU, Shared: op.Shared}
+		given := resource.Handle{UUID: op.Session.Slice.GPU}
 		if s, _ := prior.Session(op.Session.Address); s.Handle != nil && !op.Session.Slice.Whole() {
 			given = *s.Handle
 		}
+		given.Shared = op.Shared
 		body, err := runtime.Prepare(ctx, op.Session, given)
 		return plan.Made{Body: &body}, err
 	case plan.Unprepare:
@@ -271,11 +273,18 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 			err = ender.End(ctx, op.ID, Farewell(op), time.Duration(op.Grace)*time.Second)
 		}
 		return made, err
-	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the state alone
+	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.JoinSlice, plan.LeaveSlice, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the state alone
 	default:
 		err = fmt.Errorf("no way to carry out %T", op)
 	}
 	return made, err
+}
+
+// sharedByOther reports whether another session has the slice of a session, too.
+func sharedByOther(prior resource.Prior, s resource.PriorSession) bool {
+	return slices.ContainsFunc(prior.Sessions, func(o resource.PriorSession) bool {
+		return o.Address != s.Address && o.Handle != nil && *o.Handle == *s.Handle && o.Slice.Beside(s.Slice)
+	})
 }
 
 // set sets a setting. It returns the value to which the driver rounded it, nil if it did not.

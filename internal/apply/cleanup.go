@@ -49,7 +49,7 @@ func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
 	f.Undone = true
 	for i, step := range slices.Backward(s.steps) {
 		acted := s.outcomes[i] == succeeded || s.outcomes[i] == failed && s.remains(step)
-		if step.Group != f.Step.Group || !acted || plan.Bookkeeping(step.Do.Op) {
+		if step.Group != f.Step.Group || !acted || plan.Bookkeeping(step.Do.Op) && step.Undo.Op == nil {
 			continue
 		}
 		if step.Undo.Op == nil {

@@ -80,7 +80,7 @@ func (e Effect) Change() Change {
 		return Change{Address: op.Address.String(), Host: op.Host, Old: "stopped", New: "running"}
 	case plan.EndSession:
 		return Change{Address: op.Expired.Address.String(), Host: op.Host, Old: "running", New: "expired"}
-	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the state alone
+	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.JoinSlice, plan.LeaveSlice, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the state alone
 	}
 	return Change{}
 }

@@ -136,7 +136,7 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return done(there && c.State == resource.Running)
 	case plan.EndSession:
 		return done(true) // its programs may have ended; the next plan removes the rest
-	case plan.EnsureImage, plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the next plan does it
+	case plan.EnsureImage, plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.JoinSlice, plan.LeaveSlice, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the next plan does it
 	}
 	return prior, resource.Note{Kind: resource.StepNotDone}
 }
@@ -211,7 +211,7 @@ func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 	us, _ := held.Holder(lineage)
 	return slices.ContainsFunc(us.Slices, func(o resource.LiveSlice) bool {
 		o.Host = s.Host // its name in the configuration may have changed
-		return o.Slice == s.Slice && (o.UUID == "" || o.Match(s) != resource.OtherSlice)
+		return o.Slice.Place() == s.Slice.Place() && (o.UUID == "" || o.Match(s) != resource.OtherSlice)
 	})
 }
 
@@ -220,7 +220,7 @@ func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 // exist before the run, is in the ledger, is from the same boot, and no process uses it yet: the session's programs
 // start later.
 func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
-	want := op.Session.Slice
+	want := op.Session.Slice.Place()
 	host, _ := live.Host(want.Host)
 	if host.BootID != begin.BootIDs[want.Host] {
 		return prior, resource.Note{Kind: resource.HostRebooted}
@@ -262,7 +262,7 @@ func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 		}
 		host, _ := live.Host(s.Slice.Host)
 		l := diff.Overlapping(g, s.Slice)
-		if l != nil && l.Slice == s.Slice && host.BootID == prior.BootIDs[host.Name] && noted(live, prior.Lineage, *l) && !inUse(g, *l) {
+		if l != nil && l.Slice == s.Slice.Place() && host.BootID == prior.BootIDs[host.Name] && noted(live, prior.Lineage, *l) && !inUse(g, *l) {
 			prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &l.Handle})
 		} else {
 			prior = plan.Fold(prior, plan.DestroySlice{Address: s.Address}, plan.Made{})

@@ -246,7 +246,7 @@ var sessionSchema = Block{
 		{Name: "gpu", Type: GPUName, Default: "(placed by cosplay)", PerInstance: true, Change: Replaces, Example: "0",
 			Description: "The session's GPU, by index, UUID or PCI address."},
 		{Name: "sharing", Type: Word, Words: []string{"auto", "mig", "exclusive", "time-slice"}, Default: `"auto"`, PerInstance: true, Change: Replaces, Example: `"time-slice"`,
-			Description: "Which part of a GPU the session may get: a MIG slice (mig), a whole GPU (exclusive), or a whole GPU together with other sessions of the project, whose programs run by turns (time-slice). auto is a MIG slice or a whole GPU. Sessions that share a GPU have its memory divided between them, and nothing else isolates them: docs/sharing.md."},
+			Description: "Which part of a GPU the session may get: a MIG slice (mig), a whole GPU (exclusive), or either together with other sessions of the project, whose programs run by turns (time-slice). auto is a MIG slice or a whole GPU. Sessions that share a slice or a GPU have its memory divided between them, and nothing else isolates them: docs/sharing.md."},
 		{Name: "image", Type: Text, Default: `"cosplay:latest"`, PerInstance: true, Change: Replace, Example: `"pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"`,
 			Description: "The image of the container. cosplay builds cosplay:latest if it is missing."},
 		{Name: "name", Type: Text, Default: "(cosplay-, the session and the project)", PerInstance: true, Change: Update, Example: `"lab-${count.index}"`,

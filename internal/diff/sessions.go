@@ -37,8 +37,30 @@ func sessionChanges(desired resource.Desired, prior resource.Prior, live resourc
 	}
 	slices.SortFunc(all, func(a, b SessionChange) int { return a.Address.Compare(b.Address) })
 	replace(all, live, o)
+	keepShared(all)
 	noteMoves(all, o)
 	return all
+}
+
+// keepShared keeps the slice that some sessions leave and that others go on to share.
+func keepShared(all []SessionChange) {
+	var stay []resource.Slice
+	for _, c := range all {
+		if c.Before != nil && c.Before.Handle != nil && c.Slice == Keep && c.Action != Delete && c.Before.Slice.Shared() {
+			stay = append(stay, c.Before.Slice)
+		}
+	}
+	for i := range all {
+		c := &all[i]
+		if c.Slice != Remove && c.Slice != Remake || !slices.ContainsFunc(stay, c.Before.Slice.Beside) {
+			continue
+		}
+		if c.Slice == Remake && c.After.Slice != c.Before.Slice {
+			c.Slice = Make
+		} else {
+			c.Slice = Keep
+		}
+	}
 }
 
 func create(d resource.Session) SessionChange {

@@ -83,7 +83,7 @@ func (c *class) maxError() int64 {
 // acceptsError reports whether the fit block states which error a session accepts.
 func (c *class) acceptsError() bool { return c.options.MaxError != nil }
 
-// shares reports whether sessions of the class share a whole GPU with others.
+// shares reports whether sessions of the class share a slice or a whole GPU with others.
 func (c *class) shares() bool { return c.sharing.Shares() }
 
 // mayHave reports whether sessions of the class may have a slice, or a whole GPU.
@@ -91,9 +91,9 @@ func (c *class) mayHave(whole bool) bool {
 	switch c.sharing {
 	case resource.SharingMIG:
 		return !whole
-	case resource.SharingExclusive, resource.SharingTime, resource.SharingMPS:
+	case resource.SharingExclusive, resource.SharingMPS:
 		return whole
-	case resource.SharingAuto:
+	case resource.SharingAuto, resource.SharingTime:
 	}
 	return true
 }

@@ -30,6 +30,19 @@ func (a cost) plus(b cost) cost {
 	return a
 }
 
+// times returns the cost of n choices that cost the same.
+func (a cost) times(n int) cost {
+	if n == 0 {
+		return cost{}
+	}
+	for i := range a {
+		if i != worstExcess && i != worstError {
+			a[i] *= int64(n)
+		}
+	}
+	return a
+}
+
 func (a cost) compare(b cost) int { return slices.Compare(a[:], b[:]) }
 
 // atMost takes the smaller value of each figure.

@@ -112,11 +112,12 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	if p, ok := c.Model.Profile(at.Profile); !at.Whole() && (!ok || p.MemorySlices != at.Size || !slices.Contains(p.Starts, at.Start)) {
 		return fmt.Sprintf("GPU %d has no place for a %s at slot %d", c.Index, at.Profile, at.Start)
 	}
-	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && c.room().compute < p.ComputeSlices {
+	beside := slices.ContainsFunc(c.occupants, func(s occupant) bool { return s.slice.Beside(at) })
+	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && !beside && c.room().compute < p.ComputeSlices {
 		return fmt.Sprintf("the compute slices of GPU %d are taken", c.Index)
 	}
-	if at.Shared() && c.freeMiB() < r.Target.MemoryMiB {
-		return fmt.Sprintf("the sessions that share GPU %d need more memory than it has", c.Index)
+	if at.Shared() && c.freeMiB(at) < r.Target.MemoryMiB {
+		return fmt.Sprintf("the sessions that share %s need more memory than it has", c.shareName(at))
 	}
 	if at.Percent > c.freePercent() {
 		return fmt.Sprintf("the sessions that share GPU %d need more of its SMs than it has", c.Index)
@@ -150,15 +151,28 @@ func (c *card) canTakeSlices() bool { return c.canBeSliced() && !c.NoSlices && !
 func (c *card) canBeWhole() bool { return len(c.Foreign) == 0 && (!c.MIG || !c.stuckMIG()) }
 
 // isShared reports whether sessions share the whole GPU.
-func (c *card) isShared() bool { return len(c.occupants) > 0 && c.occupants[0].slice.Shared() }
+func (c *card) isShared() bool { return c.isWhole() && c.occupants[0].slice.Shared() }
 
-// freeMiB is the memory of a whole GPU that its sessions leave to others.
-func (c *card) freeMiB() int {
+// freeMiB is the memory of a slice or of the whole GPU that the sessions there leave to others.
+func (c *card) freeMiB(at resource.Slice) int {
 	free := c.Model.MemoryMiB
+	if p, ok := c.Model.Profile(at.Profile); ok {
+		free = p.MemoryMiB
+	}
 	for _, s := range c.occupants {
-		free -= s.class.target.MemoryMiB
+		if s.slice.Profile == at.Profile && s.slice.Start == at.Start {
+			free -= s.class.target.MemoryMiB
+		}
 	}
 	return free
+}
+
+// shareName names what sessions share on a card.
+func (c *card) shareName(at resource.Slice) string {
+	if at.Whole() {
+		return fmt.Sprintf("GPU %d", c.Index)
+	}
+	return fmt.Sprintf("the %s at slot %d of GPU %d", at.Profile, at.Start, c.Index)
 }
 
 // freePercent is the part of the SMs of a whole GPU that its sessions leave to others by MPS.
@@ -170,8 +184,8 @@ func (c *card) freePercent() int {
 	return free
 }
 
-// byTurns reports whether sessions share the whole GPU, and one of them runs at a time.
-func (c *card) byTurns() bool { return c.isShared() && c.occupants[0].slice.Percent == 0 }
+// byTurns reports whether two sessions share a slice or a whole GPU, and one of them runs at a time.
+func (s occupant) byTurns(o occupant) bool { return s.slice.Beside(o.slice) && s.slice.Percent == 0 }
 
 // isWhole reports whether sessions have the whole GPU without MIG.
 func (c *card) isWhole() bool { return len(c.occupants) > 0 && c.occupants[0].slice.Whole() }

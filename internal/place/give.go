@@ -46,6 +46,7 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 		*queue = (*queue)[1:]
 	}
 	starts := cloneAll(k.layouts[s.tally])
+	seats := k.seats(s, starts)
 	slices.SortFunc(all, func(a, b newcomer) int { return cmp.Compare(a.request, b.request) })
 	for _, n := range all {
 		slice := resource.Slice{Host: c.Host, GPU: c.UUID}
@@ -54,8 +55,12 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 		}
 		if n.row < c.model.whole() {
 			p := c.model.profiles[n.row]
-			slice.Profile, slice.Start, slice.Size = p.Name, starts[n.row][0], p.MemorySlices
-			starts[n.row] = starts[n.row][1:]
+			slice.Profile, slice.Size, slice.Percent = p.Name, p.MemorySlices, 0
+			if n.class.shares() {
+				slice.Start = startOf(seats, n)
+			} else {
+				slice.Start, starts[n.row] = starts[n.row][0], starts[n.row][1:]
+			}
 		}
 		c.occupants = append(c.occupants, occupant{request: n.request, class: n.class, slice: slice})
 	}

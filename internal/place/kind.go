@@ -16,11 +16,13 @@ type kind struct {
 	cards     []*card // in a fixed order
 	rank      int     // of the first card
 	model     *gpuModel
+	classes   []*class
 	occupants []occupant
 	slices    bool             // may have slices
+	shelves   []shelf          // slices that sessions share
 	whole     bool             // may have newcomers on the whole GPU
 	sharing   resource.Sharing // how its sessions share it, if they do
-	freeMiB   int              // for sessions that share it
+	freeMiB   int              // of the whole GPU, for sessions that share it
 	freePart  int              // percent of the SMs, for sessions that share it by MPS
 	beside    bool             // but beside foreign processes, which a session has to accept
 	price     int              // 0 if it already has sessions of the project
@@ -28,6 +30,7 @@ type kind struct {
 	clockOK       []bool // by clock: whether it suits all sessions on the GPU
 	occupantCosts []cost // by clock: the cost of the sessions on the GPU
 	layouts       layouts
+	stacked       map[string][]load
 	fits          map[string]bool
 	arranged      map[string]arrangement
 }
@@ -37,6 +40,7 @@ type arrangement struct {
 	clock   int
 	choices []choice // by class
 	tally   tally
+	stacks  [][]load // by profile: the sessions in each slice that they share
 	cost    cost
 }
 
@@ -59,7 +63,7 @@ func (f *fleet) kinds() []*kind {
 	for rank, c := range f.cards {
 		mark := f.mark(c, pinned[c.UUID])
 		if known[mark] == nil {
-			known[mark] = newKind(c, rank)
+			known[mark] = newKind(c, rank, f.classes)
 			all = append(all, known[mark])
 		}
 		known[mark].cards = append(known[mark].cards, c)
@@ -82,14 +86,17 @@ func (f *fleet) mark(c *card, pinned bool) string {
 	return string(mark)
 }
 
-func newKind(c *card, rank int) *kind {
+func newKind(c *card, rank int, classes []*class) *kind {
 	k := &kind{
-		rank: rank, model: c.model, occupants: c.occupants,
-		slices: c.canTakeSlices(), whole: c.canBeWhole() && (len(c.occupants) == 0 || c.isShared()), freeMiB: c.freeMiB(), freePart: c.freePercent(), beside: c.Hindered, price: 1,
+		rank: rank, model: c.model, classes: classes, occupants: c.occupants, shelves: c.shelves(), stacked: map[string][]load{},
+		slices: c.canTakeSlices(), whole: c.canBeWhole() && (len(c.occupants) == 0 || c.isShared()), freeMiB: c.freeMiB(resource.Slice{}), freePart: c.freePercent(), beside: c.Hindered, price: 1,
 		fits: map[string]bool{}, arranged: map[string]arrangement{},
 	}
 	if len(c.occupants) > 0 {
-		k.price, k.sharing = 0, c.occupants[0].slice.Sharing
+		k.price = 0
+	}
+	if c.isWhole() {
+		k.sharing = c.occupants[0].slice.Sharing
 	}
 	k.layouts = layouts{0: make([][]int, len(c.model.profiles))}
 	if k.slices {
@@ -123,6 +130,7 @@ func (p *packer) fit(k *kind, l load) bool {
 
 func (p *packer) tryFit(k *kind, wants []want) bool {
 	var tried []uint32
+	filling := newFilling(k, wants)
 	divides := slices.ContainsFunc(wants, func(w want) bool { return k.model.chart(w.class).percents != nil })
 	for clock, ok := range k.clockOK {
 		if !ok {
@@ -136,7 +144,7 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 		if k.takesWhole(wants, rows, clock) {
 			return true
 		}
-		if k.packs(wants, rows, 0, 0, 0, 0) {
+		if filling.packs(rows, 0, 0, 0, 0) {
 			return true
 		}
 	}
@@ -163,27 +171,6 @@ func (k *kind) takesWhole(wants []want, rows []uint32, clock int) bool {
 	return free >= 0 && part >= 0
 }
 
-// packs reports whether slices exist for the remaining wants. The tally already has `placed` sessions of want i, in
-// profiles up to `row`.
-func (k *kind) packs(wants []want, rows []uint32, i, placed, row int, t tally) bool {
-	if i == len(wants) {
-		return true
-	}
-	if placed == wants[i].count {
-		return k.packs(wants, rows, i+1, 0, 0, t)
-	}
-	for ; row < k.model.whole(); row++ {
-		if rows[i]>>row&1 == 0 {
-			continue
-		}
-		next := t.plus(row)
-		if _, legal := k.layouts[next]; legal && k.packs(wants, rows, i, placed+1, row, next) {
-			return true
-		}
-	}
-	return false
-}
-
 func rowsAt(wants []want, clock int) []uint32 {
 	rows := make([]uint32, len(wants))
 	for i, w := range wants {
@@ -199,7 +186,7 @@ func (p *packer) arrange(k *kind, l load) arrangement {
 		return known
 	}
 	wants := p.wants(k, l)
-	s := seeker{kind: k, wants: wants}
+	s := seeker{filling: newFilling(k, wants)}
 	for clock, ok := range k.clockOK {
 		if ok {
 			s.try(clock)
@@ -213,9 +200,10 @@ func (p *packer) arrange(k *kind, l load) arrangement {
 
 // A seeker searches for the cheapest arrangement.
 type seeker struct {
-	kind  *kind
-	wants []want
+	filling
 	clock int
+	least []cost // by want: a lower bound on the cost of a session
+	rest  []cost // by want: of the sessions of all later wants
 	now   []choice
 	found bool
 	best  arrangement
@@ -226,15 +214,17 @@ func (s *seeker) try(clock int) {
 	s.clock = clock
 	start := s.kind.occupantCosts[clock]
 	bound := start
-	for _, w := range s.wants {
+	s.least, s.rest = make([]cost, len(s.wants)), make([]cost, len(s.wants))
+	var later cost
+	for i, w := range slices.Backward(s.wants) {
 		cheapest, ok := s.cheapest(w)
 		if !ok {
 			return
 		}
-		for range w.count {
-			bound = bound.plus(cheapest)
-		}
+		s.least[i], s.rest[i] = cheapest, later
+		later = later.plus(cheapest.times(w.count))
 	}
+	bound = bound.plus(later)
 	if s.found && bound.compare(s.best.cost) >= 0 {
 		return
 	}
@@ -259,6 +249,9 @@ func (s *seeker) cheapest(w want) (lowest cost, ok bool) {
 			continue
 		}
 		c := s.kind.model.cost(w.class, row, s.clock)
+		if w.class.shares() && row < s.kind.model.whole() {
+			c[sumSize] = 0 // in the slice of others
+		}
 		if ok {
 			c = c.atMost(lowest)
 		}
@@ -268,26 +261,32 @@ func (s *seeker) cheapest(w want) (lowest cost, ok bool) {
 }
 
 func (s *seeker) descend(i, placed, row int, t tally, so cost) {
-	if s.found && so.compare(s.best.cost) >= 0 {
-		return
-	}
 	if i == len(s.wants) {
 		s.keep(s.now, t, so)
 		return
 	}
 	w := s.wants[i]
+	if bound := so.plus(s.least[i].times(w.count - placed)).plus(s.rest[i]); s.found && bound.compare(s.best.cost) >= 0 {
+		return
+	}
 	if placed == w.count {
 		s.descend(i+1, 0, 0, t, so)
 		return
 	}
 	for ; row < s.kind.model.whole(); row++ {
-		next := t.plus(row)
-		if _, legal := s.kind.layouts[next]; !legal || w.rows[s.clock]>>row&1 == 0 {
+		if w.rows[s.clock]>>row&1 == 0 {
 			continue
 		}
-		s.now = append(s.now, choice{w.class, row})
-		s.descend(i, placed+1, row, next, so.plus(s.kind.model.cost(w.class, row, s.clock)))
-		s.now = s.now[:len(s.now)-1]
+		if next, legal := s.put(w.class, row, t); legal {
+			s.now = append(s.now, choice{w.class, row})
+			more := s.kind.model.cost(w.class, row, s.clock)
+			if next == t { // it joins others in their slice
+				more[sumSize] = 0
+			}
+			s.descend(i, placed+1, row, next, so.plus(more))
+			s.now = s.now[:len(s.now)-1]
+		}
+		s.remove(w.class, row)
 	}
 }
 
@@ -297,4 +296,7 @@ func (s *seeker) keep(choices []choice, t tally, c cost) {
 	}
 	s.found = true
 	s.best = arrangement{clock: s.clock, choices: slices.Clone(choices), tally: t, cost: c}
+	for row, l := range s.shared {
+		s.best.stacks = append(s.best.stacks, s.kind.stack(row, l))
+	}
 }

@@ -47,12 +47,23 @@ func (c *card) room() room {
 	return free
 }
 
-// taken returns all slices on a card, the project's and foreign ones, each once.
-func (c *card) taken() []resource.Slice {
+// own returns the project's slices on a card. One that sessions share is in it once.
+func (c *card) own() []resource.Slice {
 	var all []resource.Slice
 	for _, s := range c.occupants {
-		all = append(all, s.slice)
+		switch {
+		case s.slice.Whole():
+			all = append(all, s.slice)
+		case !slices.Contains(all, s.slice.Place()):
+			all = append(all, s.slice.Place())
+		}
 	}
+	return all
+}
+
+// taken returns all slices on a card, the project's and foreign ones, each once.
+func (c *card) taken() []resource.Slice {
+	all := c.own()
 	for _, s := range c.Foreign {
 		if !slices.Contains(all, s.Slice) {
 			all = append(all, s.Slice)

@@ -98,12 +98,13 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 	if set.Has(resource.PowerLimit) && (g.FixedPower || set.Value(resource.PowerLimit) < g.Model.PowerMinMW || set.Value(resource.PowerLimit) > g.Model.PowerDefaultMW) {
 		complain("power %d", set.Value(resource.PowerLimit))
 	}
-	shared, percent := 0, 0
+	shared, percent := map[resource.Slice]int{}, 0
 	for _, p := range here {
 		q := requests[p.Address]
 		misplaced(g, q, p, clock, complain)
 		if p.Slice.Shared() {
-			shared, percent = shared+q.Target.MemoryMiB, percent+p.Slice.Percent
+			shared[p.Slice.Place()] += q.Target.MemoryMiB
+			percent += p.Slice.Percent
 		}
 		if p.Slice.Whole() {
 			if mine := func(o Placed) bool { return !p.Slice.Beside(o.Slice) }; len(here) > 1 && slices.ContainsFunc(here, mine) || len(g.Foreign) > 0 || mig {
@@ -114,13 +115,22 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 		if !mig {
 			complain("%s has a slice without MIG mode", p.Address)
 		}
-		if g.NoSlices && q.Kept == nil {
+		exists := func(o Placed) bool { return requests[o.Address].Kept != nil && o.Slice.Beside(p.Slice) }
+		if g.NoSlices && q.Kept == nil && !slices.ContainsFunc(here, exists) {
 			complain("%s needs a slice that may not be made", p.Address)
 		}
-		occupy(p.Address.String(), p.Slice)
+		if i := slices.IndexFunc(here, func(o Placed) bool { return o.Slice.Beside(p.Slice) }); i < 0 || here[i].Address == p.Address {
+			occupy(p.Address.String(), p.Slice)
+		}
 	}
-	if shared > g.Model.MemoryMiB {
-		complain("%d MiB are shared out", shared)
+	for at, mib := range shared {
+		has := g.Model.MemoryMiB
+		if p, ok := g.Model.Profile(at.Profile); ok {
+			has = p.MemoryMiB
+		}
+		if mib > has {
+			complain("%d MiB of %d are given in %s", mib, has, at)
+		}
 	}
 	if percent > 100 {
 		complain("%d %% of the SMs are given", percent)

@@ -162,7 +162,7 @@ func (b *gpuModel) at(c *class, s resource.Slice, clockMHz int) resource.Fit {
 func (b *gpuModel) cost(c *class, row, clock int) cost {
 	chart := b.chart(c)
 	size := b.size(row)
-	if c.shares() { // the rest of the memory is for others
+	if c.shares() && row == b.whole() { // the rest of the memory is for others
 		size = max(1, size*int64(c.target.MemoryMiB)/int64(b.spec.MemoryMiB), size*int64(b.percent(c, clock))/100)
 	}
 	return c.cost(chart.first[row][clock], chart.second[row][clock], size)

@@ -77,13 +77,31 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 			return true
 		}
 		used, instances := map[int]bool{}, map[string]int{}
+		type open struct {
+			profile string
+			free    int
+		}
+		var shared []open // slices of sessions by time slices
 		var put func(i, compute int) bool
 		put = func(i, compute int) bool {
 			if i == len(requests) {
 				return true
 			}
-			if kind := requests[i].Want.Sharing; kind != resource.SharingAuto && kind != resource.SharingMIG {
+			kind := requests[i].Want.Sharing
+			if kind != resource.SharingAuto && kind != resource.SharingMIG && kind != resource.SharingTime {
 				return false
+			}
+			for j := range shared {
+				needs := requests[i].Target.MemoryMiB
+				if kind != resource.SharingTime || shared[j].free < needs || !within(i, shared[j].profile, clock) {
+					continue
+				}
+				shared[j].free -= needs
+				done := put(i+1, compute)
+				shared[j].free += needs
+				if done {
+					return true
+				}
 			}
 			for _, p := range m.Profiles {
 				if p.MemoryMiB < requests[i].Target.MemoryMiB || compute+p.ComputeSlices > m.ComputeSlices ||
@@ -102,8 +120,14 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 						used[s] = true
 					}
 					instances[p.Name]++
+					if kind == resource.SharingTime {
+						shared = append(shared, open{p.Name, p.MemoryMiB - requests[i].Target.MemoryMiB})
+					}
 					done := put(i+1, compute+p.ComputeSlices)
 					instances[p.Name]--
+					if kind == resource.SharingTime {
+						shared = shared[:len(shared)-1]
+					}
 					for _, s := range slots {
 						used[s] = false
 					}
@@ -127,7 +151,7 @@ func sharing(r *rand.Rand, requests []Request) []Request {
 	for i := range requests {
 		name := requests[i].Address.Name
 		if _, chosen := kinds[name]; !chosen {
-			kinds[name] = []resource.Sharing{resource.SharingTime, resource.SharingMPS, resource.SharingMPS, resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive}[r.IntN(6)]
+			kinds[name] = []resource.Sharing{resource.SharingTime, resource.SharingTime, resource.SharingMPS, resource.SharingMPS, resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive}[r.IntN(7)]
 		}
 		requests[i].Want.Sharing = kinds[name]
 	}

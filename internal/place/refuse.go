@@ -113,10 +113,10 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 			fmt.Sprintf("fit.max_error = \"%d%%\", or another target", percentUp(closest))
 	case c.isShared() && c.occupants[0].slice.Sharing != cl.sharing:
 		return "sessions of this plan share it in another way", ""
-	case c.isShared() && cl.sharing == resource.SharingMPS && c.freeMiB() >= cl.target.MemoryMiB:
+	case c.isShared() && cl.sharing == resource.SharingMPS && c.freeMiB(resource.Slice{}) >= cl.target.MemoryMiB:
 		return fmt.Sprintf("what shares it leaves %d %% of its SMs", c.freePercent()), `sharing = "time-slice", which does not divide the SMs`
 	case c.isShared() && cl.shares():
-		return fmt.Sprintf("of its %d MiB, what shares it leaves %d MiB", c.Model.MemoryMiB, c.freeMiB()), ""
+		return fmt.Sprintf("of its %d MiB, what shares it leaves %d MiB", c.Model.MemoryMiB, c.freeMiB(resource.Slice{})), ""
 	case c.isWhole():
 		return "a session of this plan has the whole of it", ""
 	case c.Hindered && !cl.acceptsError():
@@ -220,7 +220,7 @@ func (c *card) holders() string {
 	if n := len(c.occupants); n > 0 {
 		who = append(who, prose.Count(n, "session")+" of this plan")
 	}
-	if n := len(c.taken()) - len(c.occupants); n > 0 {
+	if n := len(c.taken()) - len(c.own()); n > 0 {
 		who = append(who, prose.Count(n, "foreign slice"))
 	}
 	return strings.Join(who, ", ")
@@ -259,7 +259,7 @@ func (f *fleet) capacity(cl *class) (best resource.Model, most int) {
 			continue
 		}
 		seen = append(seen, empty.model)
-		k := newKind(empty, 0)
+		k := newKind(empty, 0, f.classes)
 		k.cards = []*card{empty}
 		p := &packer{fleet: f, rows: map[*gpuModel]map[*class][]uint32{}}
 		l := make(load, len(f.classes))

@@ -72,6 +72,9 @@ func (f *fleet) price(c *card, cl *class, p Placed) Warning {
 	switch p.Slice.Sharing {
 	case resource.SharingTime:
 		how = "by time slices"
+		if !p.Slice.Whole() {
+			how += " of a " + p.Slice.Profile
+		}
 	case resource.SharingMPS:
 		how = "by MPS"
 	case resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive:
@@ -158,14 +161,17 @@ func (c *card) power() (limitMW int, why resource.Reason) {
 	return because(resource.SumOfTargets, sum)
 }
 
-// askedPower returns the sum of the targets' board power, or of sessions that run by turns the largest.
+// askedPower returns the sum of the targets' board power. Of sessions that run by turns, the largest counts.
 func (c *card) askedPower() (boards []resource.TargetPower, sumMW int) {
-	if c.byTurns() {
-		most := slices.MaxFunc(c.occupants, func(a, b occupant) int { return cmp.Compare(a.class.target.PowerW, b.class.target.PowerW) }).class.target.PowerW
-		return []resource.TargetPower{{W: most, Count: 1}}, 1000 * most
-	}
-	for _, s := range c.occupants {
+	for i, s := range c.occupants {
 		w := s.class.target.PowerW
+		counts := true
+		for j, o := range c.occupants {
+			counts = counts && (i == j || !s.byTurns(o) || cmp.Or(w-o.class.target.PowerW, j-i) > 0)
+		}
+		if !counts {
+			continue
+		}
 		sumMW += 1000 * w
 		i := slices.IndexFunc(boards, func(b resource.TargetPower) bool { return b.W == w })
 		if i < 0 {

@@ -12,7 +12,8 @@ import (
 func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o diff.Options) *Plan {
 	d := diff.Compare(desired, prior, live, o)
 	b := builder{options: o, live: live, prior: prior, placements: prior.Placements(), images: map[imageKey]string{},
-		taken: byGPU{}, last: byGPU{}, freed: byGPU{}, ended: byGPU{}, up: map[string][]string{}, down: map[string][]string{}}
+		taken: byGPU{}, last: byGPU{}, freed: byGPU{}, ended: byGPU{}, leaving: map[resource.Slice]*leaving{}, shared: map[resource.Slice]sharer{}, up: map[string][]string{}, down: map[string][]string{}}
+	b.noteSlices(d.Sessions)
 	b.moveSessions(d)
 	if d.Changes() {
 		b.noteBoots(false, nil) // whatever happens to the run, what it creates is of this boot
@@ -87,13 +88,48 @@ type builder struct {
 	placements resource.Placements // the prior's
 	moved      string              // the step that all others need; "" if nothing moves
 	steps      []Step
-	images     map[imageKey]string // steps that get one
-	taken      byGPU               // steps that put a GPU back into the ledger
-	freed      byGPU               // steps that take sessions off a GPU
-	ended      byGPU               // steps that end what runs on a GPU
-	last       byGPU               // the last step of a GPU's set-up
-	up         map[string][]string // steps that bring the sessions of a block up
-	down       map[string][]string // steps that remove what depends on a block
+	images     map[imageKey]string         // steps that get one
+	taken      byGPU                       // steps that put a GPU back into the ledger
+	freed      byGPU                       // steps that take sessions off a GPU
+	ended      byGPU                       // steps that end what runs on a GPU
+	last       byGPU                       // the last step of a GPU's set-up
+	leaving    map[resource.Slice]*leaving // by place: the sessions that leave a slice that is removed
+	shared     map[resource.Slice]sharer   // by place: slices that sessions can join
+	up         map[string][]string         // steps that bring the sessions of a block up
+	down       map[string][]string         // steps that remove what depends on a block
+}
+
+// leaving are sessions that leave a slice. The last of them destroys it, after the bodies of all.
+type leaving struct {
+	sessions int // that are still to leave
+	after    []string
+}
+
+// A sharer is a session that has a slice.
+type sharer struct {
+	address resource.Address
+	made    []string // the step that creates the slice, unless it exists
+}
+
+// noteSlices finds the slices that sessions leave, and those that go on to exist.
+func (b *builder) noteSlices(changes []diff.SessionChange) {
+	for _, c := range changes {
+		if c.Before == nil {
+			continue
+		}
+		at := c.Before.Slice.Place()
+		if c.Slice == diff.Remove || c.Slice == diff.Remake {
+			if b.leaving[at] == nil {
+				b.leaving[at] = &leaving{}
+			}
+			b.leaving[at].sessions++
+		}
+		_, there := diff.OwnSlice(*c.Before, b.live)
+		ends := c.Action == diff.Delete || c.Action == diff.Forget
+		if c.Slice == diff.Keep && there && !ends && (c.After == nil || c.After.Slice == c.Before.Slice) {
+			b.shared[at] = sharer{address: c.Address}
+		}
+	}
 }
 
 // step adds a step without an undo. what names it within its group.
@@ -168,8 +204,12 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		}
 	}
 	if c.Slice == diff.Remove || c.Slice == diff.Remake {
-		last = []string{b.step(id, "destroy-slice", slices.Concat(last, taken),
-			DestroySlice{Address: c.Address, Slice: c.Before.Slice})}
+		leaving := b.leaving[c.Before.Slice.Place()]
+		leaving.after = append(leaving.after, last...)
+		if leaving.sessions--; leaving.sessions == 0 {
+			last = []string{b.step(id, "destroy-slice", slices.Concat(leaving.after, taken),
+				DestroySlice{Address: c.Address, Slice: c.Before.Slice})}
+		}
 	}
 	if c.Action == diff.Delete || c.Action == diff.Forget {
 		last = []string{b.step(id, "forget", last, Forget{Address: c.Address})}
@@ -211,14 +251,26 @@ func (b *builder) bringUp(c diff.SessionChange) {
 		last = append(last, b.freed.of(c.Before.On())...)
 	}
 	if (c.Slice == diff.Make || c.Slice == diff.Remake) && !c.After.Slice.Whole() {
-		last = []string{b.add(Step{ID: id + "/slice", Group: id, Needs: last,
-			Do: OpJSON{CreateSlice{Session: *c.After}}, Undo: OpJSON{DestroySlice{Address: c.Address, Slice: c.After.Slice}}})}
+		last = b.slice(c.Address, *c.After, last)
 	}
 	b.prepare(c, c.After.Slice.Host, last)
 	if c.Record {
 		refit := c.Before.Fit != c.After.Fit || !c.Before.Request.Equal(c.After.Request)
 		b.step(id, "record", last, Record{Session: *c.After, Refit: refit})
 	}
+}
+
+// slice creates the slice of a session, or lets it join one that it shares.
+func (b *builder) slice(a resource.Address, s resource.Session, needs []string) []string {
+	id, at := a.String(), s.Slice.Place()
+	if with, made := b.shared[at]; made && s.Slice.Shared() {
+		return []string{b.add(Step{ID: id + "/slice", Group: id, Needs: slices.Concat(needs, with.made),
+			Do: OpJSON{JoinSlice{Session: s, With: with.address}}, Undo: OpJSON{LeaveSlice{Address: a}}})}
+	}
+	made := []string{b.add(Step{ID: id + "/slice", Group: id, Needs: needs,
+		Do: OpJSON{CreateSlice{Session: s}}, Undo: OpJSON{DestroySlice{Address: a, Slice: s.Slice}}})}
+	b.shared[at] = sharer{a, made}
+	return made
 }
 
 // prepare creates a session's body, or brings it up to date, after the sessions that it depends on.
@@ -302,7 +354,10 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 	}
 	for _, s := range b.prior.Sessions {
 		if s.Handle != nil && s.Slice.On() == c.Key() {
-			op.Slices = append(op.Slices, resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle})
+			slice := resource.LiveSlice{Slice: s.Slice.Place(), Handle: *s.Handle}
+			if !slices.Contains(op.Slices, slice) {
+				op.Slices = append(op.Slices, slice)
+			}
 		}
 	}
 	return op

@@ -38,7 +38,14 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		p.GPUs = slices.DeleteFunc(p.GPUs, func(g resource.PriorGPU) bool { return g.Host == op.Host && g.UUID == op.GPU })
 	case CreateSlice:
 		edit(&p, op.Session.Address, func(s *resource.PriorSession) { s.Session, s.Handle = op.Session, made.Handle })
+	case JoinSlice:
+		if with, _ := p.Session(op.With); with.Handle != nil {
+			handle := *with.Handle
+			edit(&p, op.Session.Address, func(s *resource.PriorSession) { s.Session, s.Handle = op.Session, &handle })
+		}
 	case DestroySlice:
+		edit(&p, op.Address, func(s *resource.PriorSession) { s.Handle = nil })
+	case LeaveSlice:
 		edit(&p, op.Address, func(s *resource.PriorSession) { s.Handle = nil })
 	case Prepare:
 		edit(&p, op.Session.Address, func(s *resource.PriorSession) {

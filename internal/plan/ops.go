@@ -75,10 +75,19 @@ type (
 	CreateSlice struct {
 		Session resource.Session `json:"session"`
 	}
-	// DestroySlice removes the MIG slice that the state has for a session.
+	// DestroySlice removes the MIG slice that the state has for a session, unless another session shares it.
 	DestroySlice struct {
 		Address resource.Address `json:"address"`
 		Slice   resource.Slice   `json:"slice"`
+	}
+	// JoinSlice gives a session the MIG slice that another session of the state has, which they share.
+	JoinSlice struct {
+		Session resource.Session `json:"session"`
+		With    resource.Address `json:"with"`
+	}
+	// LeaveSlice takes the slice from a session that joined it.
+	LeaveSlice struct {
+		Address resource.Address `json:"address"`
 	}
 	// EnsureImage pulls or builds an image of containers.
 	EnsureImage struct {
@@ -171,6 +180,8 @@ func (LeaveGPU) kind() string      { return "leave-gpu" }
 func (ReleaseGPU) kind() string    { return "release-gpu" }
 func (CreateSlice) kind() string   { return "create-slice" }
 func (DestroySlice) kind() string  { return "destroy-slice" }
+func (JoinSlice) kind() string     { return "join-slice" }
+func (LeaveSlice) kind() string    { return "leave-slice" }
 func (EnsureImage) kind() string   { return "ensure-image" }
 func (Prepare) kind() string       { return "prepare" }
 func (Unprepare) kind() string     { return "unprepare" }
@@ -186,7 +197,7 @@ func (MoveSessions) kind() string  { return "move-sessions" }
 // Bookkeeping reports whether an operation changes the state alone.
 func Bookkeeping(op Op) bool {
 	switch op.(type) {
-	case HoldGPU, DoubtClock, NoteBoot, Record, Adopt, Forget, ForgetExpired, MoveSessions:
+	case HoldGPU, DoubtClock, NoteBoot, JoinSlice, LeaveSlice, Record, Adopt, Forget, ForgetExpired, MoveSessions:
 		return true
 	case TakeGPU, SetGPU, LeaveGPU, ReleaseGPU, CreateSlice, DestroySlice, EnsureImage, Prepare, Unprepare, StopSession, StartSession, EndSession:
 	}
@@ -236,7 +247,7 @@ var readers = func() map[string]func([]byte) (Op, error) {
 		"set-clock":       settingReader(resource.SMClock),
 	}
 	for _, op := range []Op{
-		TakeGPU{}, HoldGPU{}, DoubtClock{}, NoteBoot{}, SetGPU{}, LeaveGPU{}, ReleaseGPU{}, CreateSlice{}, DestroySlice{},
+		TakeGPU{}, HoldGPU{}, DoubtClock{}, NoteBoot{}, SetGPU{}, LeaveGPU{}, ReleaseGPU{}, CreateSlice{}, DestroySlice{}, JoinSlice{}, LeaveSlice{},
 		EnsureImage{}, Prepare{}, Unprepare{}, StopSession{}, StartSession{}, EndSession{}, Record{}, Adopt{}, Forget{}, ForgetExpired{}, MoveSessions{},
 	} {
 		all[op.kind()] = func(data []byte) (Op, error) {

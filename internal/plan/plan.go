@@ -109,6 +109,9 @@ func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, err
 		case CreateSlice:
 			op.Session, err = change(op.Session)
 			do.Op = op
+		case JoinSlice:
+			op.Session, err = change(op.Session)
+			do.Op = op
 		case Prepare:
 			op.Session, err = change(op.Session)
 			do.Op = op
@@ -157,6 +160,8 @@ func brief(op Op) string {
 		return op.kind() + " " + op.Session.Slice.String()
 	case DestroySlice:
 		return op.kind() + " " + op.Slice.String()
+	case JoinSlice:
+		return op.kind() + " " + op.Session.Slice.String() + " of " + op.With.String()
 	case EnsureImage:
 		return string(op.How) + " image"
 	case Prepare:

@@ -7,7 +7,7 @@ type Slice struct {
 	Profile string `json:"profile,omitempty"` // MIG profile: 1g.18gb; missing for a whole GPU
 	Start   int    `json:"start"`             // first slot
 	Size    int    `json:"size"`              // number of slots; 0 for a whole GPU
-	Sharing string `json:"sharing,omitempty"` // time-slice or mps for a whole GPU that other sessions may have, too
+	Sharing string `json:"sharing,omitempty"` // time-slice or mps of a slice or a whole GPU that other sessions may have, too
 	Percent int    `json:"percent,omitempty"` // with mps: of the SMs
 }
 

@@ -68,6 +68,8 @@ type GPUSlice struct {
 	Size            int     `json:"size"`             // number of slots
 	Ours            bool    `json:"ours"`             // it is a session's of the project
 	Session         *string `json:"session"`          // address of that session; null for a foreign slice
+
+	Others []string `json:"others,omitempty"` // addresses of the sessions that share it with that session
 }
 
 // SessionStatus is a session and the state that it is in.

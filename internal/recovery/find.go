@@ -213,6 +213,7 @@ func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Hand
 	if diags.HasErrors() {
 		return resource.Session{}, inWords(diags)
 	}
+	slice = request.Sharing.On(slice)
 	id = cmp.Or(id, resolve.SessionID(f.wanted.Address, resource.RuntimeNamed(f.Machine.Hosts()[f.wanted.Host].NewRuntime()), f.Name(), f.prior, f.live))
 	w := f.wanted
 	begun := resource.PriorSession{Handle: handle, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice, Program: w.Program}}

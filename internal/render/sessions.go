@@ -155,20 +155,20 @@ type StatusView struct {
 type fleet struct {
 	StatusView
 	labels labels
-	owners map[resource.LiveSlice]resource.Address     // of the project's slices
-	whole  map[resource.GPUKey][]resource.PriorSession // on the project's whole GPUs
+	owners map[resource.LiveSlice][]resource.PriorSession // of the project's slices
+	whole  map[resource.GPUKey][]resource.PriorSession    // on the project's whole GPUs
 	drift  map[resource.Address][]diff.Drift
 	ssh    bool // a session has ssh
 }
 
 func newFleet(v StatusView) fleet {
 	addresses := each(v.Prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })
-	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice]resource.Address{},
+	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice][]resource.PriorSession{},
 		whole: map[resource.GPUKey][]resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}}
 	for _, s := range v.Prior.Sessions {
 		f.ssh = f.ssh || s.Spec.SSH.Enabled
 		if own, ok := diff.OwnSlice(s, v.Live); ok {
-			f.owners[own] = s.Address
+			f.owners[own] = append(f.owners[own], s)
 		}
 		for _, gpu := range s.On() {
 			if s.Slice.Whole() {
@@ -255,11 +255,12 @@ func (v StatusView) orphans(h resource.Host) []resource.Body {
 func (f fleet) slotMap(g resource.GPU) slotMap {
 	m := slotMap{model: g.Model, mig: g.MIG && g.Model.MIG()}
 	for _, slice := range g.Slices {
-		o := occupant{slice: slice.Slice}
-		if owner, ok := f.owners[slice]; ok {
-			o.session, o.label = &owner, f.labels.of(owner)
+		for _, s := range f.owners[slice] {
+			m.taken = append(m.taken, occupant{slice: s.Slice, session: &s.Address, label: f.labels.of(s.Address)})
 		}
-		m.taken = append(m.taken, o)
+		if len(f.owners[slice]) == 0 {
+			m.taken = append(m.taken, occupant{slice: slice.Slice})
+		}
 	}
 	for _, s := range f.whole[resource.GPUKey{Host: g.Host, UUID: g.UUID}] {
 		m.taken = append(m.taken, occupant{slice: s.Slice, session: &s.Address, mib: s.Target.MemoryMiB, label: f.labels.of(s.Address)})

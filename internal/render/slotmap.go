@@ -21,8 +21,9 @@ type slotMap struct {
 // occupant is a slice in a slot map: a session's, or a foreign one.
 type occupant struct {
 	slice   resource.Slice
-	session *resource.Address // nil for a foreign slice
-	mib     int               // its memory on a GPU that sessions share
+	session *resource.Address  // nil for a foreign slice
+	others  []resource.Address // with which it shares a MIG slice
+	mib     int                // its memory on a GPU that sessions share
 	label   string
 	ink     ink
 }
@@ -76,6 +77,31 @@ func (m slotMap) shares() (cells []slotCell) {
 	return cells
 }
 
+// slices returns what is taken of a GPU with slots. The sessions that share a slice have one cell, with a label in parts.
+func (m slotMap) slices() (all []occupant) {
+	for _, o := range m.taken {
+		i := slices.IndexFunc(all, func(a occupant) bool { return a.session != nil && o.session != nil && a.slice.Beside(o.slice) })
+		if i < 0 {
+			all = append(all, o)
+			continue
+		}
+		at := &all[i]
+		at.others = append(at.others, *o.session)
+		switch first, _, _ := strings.Cut(at.label, partBorder); {
+		case len(at.others) < maxParts:
+			at.label += partBorder + o.label
+		default:
+			at.label = fmt.Sprintf("%s%s+%d", first, partBorder, len(at.others))
+		}
+	}
+	return all
+}
+
+const (
+	maxParts   = 3   // of a cell's label
+	partBorder = ":" // between them
+)
+
 // cells returns the taken and the free parts of the GPU.
 func (m slotMap) cells() []slotCell {
 	if !m.mig && len(m.taken) == 0 {
@@ -88,12 +114,12 @@ func (m slotMap) cells() []slotCell {
 		return []slotCell{m.taken[0].cell(m.slots())}
 	}
 	var cells []slotCell
-	usable := m.usable()
+	usable, taken := m.usable(), m.slices()
 	for slot := 0; slot < m.slots(); slot += cells[len(cells)-1].size {
-		i := slices.IndexFunc(m.taken, func(o occupant) bool { return o.slice.Start <= slot && slot < o.slice.Start+o.slice.Size })
+		i := slices.IndexFunc(taken, func(o occupant) bool { return o.slice.Start <= slot && slot < o.slice.Start+o.slice.Size })
 		switch {
 		case i >= 0:
-			cells = append(cells, m.taken[i].cell(min(m.taken[i].slice.Start+m.taken[i].slice.Size, m.slots())-slot))
+			cells = append(cells, taken[i].cell(min(taken[i].slice.Start+taken[i].slice.Size, m.slots())-slot))
 		case usable[slot]:
 			cells = append(cells, slotCell{size: 1, kind: cellFree})
 		default:
@@ -135,7 +161,7 @@ func (m slotMap) free(start, size int) bool {
 // name begins with.
 func (m slotMap) computeTaken() int {
 	n := 0
-	for _, o := range m.taken {
+	for _, o := range m.slices() {
 		if p, ok := m.model.Profile(o.slice.Profile); ok {
 			n += p.ComputeSlices
 		} else if digits, _, ok := strings.Cut(o.slice.Profile, "g."); ok {
@@ -157,7 +183,7 @@ func newGrid(maps []slotMap, room int) grid {
 	g, slots := grid{label: 2, pad: 1}, 1
 	for _, m := range maps {
 		slots = max(slots, m.slots())
-		for _, o := range m.taken {
+		for _, o := range m.slices() {
 			if o.slice.Size <= 1 {
 				g.label = max(g.label, columns(o.label))
 			}
@@ -215,7 +241,7 @@ func (s Style) legend(l labels, maps ...slotMap) []string {
 	for _, m := range maps {
 		for _, c := range m.cells() {
 			if shown[c.kind] = true; c.session != nil {
-				sessions = append(sessions, *c.session)
+				sessions = append(append(sessions, *c.session), c.others...)
 			}
 		}
 	}

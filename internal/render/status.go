@@ -277,8 +277,11 @@ func (f fleet) gpuJSON(g resource.GPU) public.GPU {
 
 func (f fleet) sliceJSON(s resource.LiveSlice) public.GPUSlice {
 	out := public.GPUSlice{UUID: s.UUID, GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, Profile: s.Profile, Start: s.Start, Size: s.Size}
-	if owner, ok := f.owners[s]; ok {
-		out.Ours, out.Session = true, address(&owner)
+	if owners := f.owners[s]; len(owners) > 0 {
+		out.Ours, out.Session = true, address(&owners[0].Address)
+		for _, o := range owners[1:] {
+			out.Others = append(out.Others, o.Address.String())
+		}
 	}
 	return out
 }

@@ -121,18 +121,26 @@ type Slice struct {
 	Start   int    `json:"start"`             // first slot
 	Size    int    `json:"size"`              // slots taken; 0 for the whole GPU
 
-	Sharing Sharing `json:"sharing,omitempty"` // SharingTime or SharingMPS on a whole GPU that other sessions may have, too
+	Sharing Sharing `json:"sharing,omitempty"` // how other sessions may have it, too; "" if none may
 	Percent int     `json:"percent,omitempty"` // of the SMs, by MPS: its active thread percentage; 0 where SMs are not divided
 }
 
 // Whole reports whether the slice is a GPU without MIG.
 func (s Slice) Whole() bool { return s.Profile == "" }
 
-// Shared reports whether the slice is a whole GPU that other sessions may have, too.
+// Shared reports whether other sessions may have the slice or the whole GPU, too.
 func (s Slice) Shared() bool { return s.Sharing.Shares() }
 
-// Beside reports whether two sessions with these slices share one GPU.
-func (s Slice) Beside(o Slice) bool { return s.Shared() && s.Sharing == o.Sharing && s.On() == o.On() }
+// Place returns the slice as the driver knows it, without how sessions share it.
+func (s Slice) Place() Slice {
+	s.Sharing, s.Percent = "", 0
+	return s
+}
+
+// Beside reports whether two sessions with these slices share one slice, or one whole GPU.
+func (s Slice) Beside(o Slice) bool {
+	return s.Shared() && s.Sharing == o.Sharing && s.Place() == o.Place()
+}
 
 // Overlaps reports whether two sessions cannot have these slices at the same time.
 func (s Slice) Overlaps(o Slice) bool {

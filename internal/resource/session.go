@@ -31,12 +31,23 @@ const (
 	SharingAuto      Sharing = ""           // a MIG slice or a whole GPU
 	SharingMIG       Sharing = "mig"        // a MIG slice
 	SharingExclusive Sharing = "exclusive"  // a whole GPU
-	SharingTime      Sharing = "time-slice" // a whole GPU, whose driver lets its sessions run by turns
+	SharingTime      Sharing = "time-slice" // a slice or a whole GPU, whose driver lets its sessions run by turns
 	SharingMPS       Sharing = "mps"        // a whole GPU, of whose SMs NVIDIA's Multi-Process Service gives each session a part
 )
 
 // Shares reports whether several sessions may have one GPU.
 func (s Sharing) Shares() bool { return s == SharingTime || s == SharingMPS }
+
+// SharesSlices reports whether several sessions may have one MIG slice.
+func (s Sharing) SharesSlices() bool { return s == SharingTime }
+
+// On returns a MIG slice as sessions of this kind have it.
+func (s Sharing) On(slice Slice) Slice {
+	if s.SharesSlices() && !slice.Whole() {
+		slice.Sharing = s
+	}
+	return slice
+}
 
 // Equal compares two requests by value.
 func (r Request) Equal(o Request) bool {

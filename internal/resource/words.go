@@ -45,10 +45,12 @@ func (s Slice) String() string {
 	switch {
 	case s.Percent > 0:
 		return fmt.Sprintf("%d %% of the SMs", s.Percent)
-	case s.Shared():
+	case s.Shared() && s.Whole():
 		return "shared GPU"
 	case s.Whole():
 		return "whole GPU"
+	case s.Shared():
+		return fmt.Sprintf("shared %s, slot %d", s.Profile, s.Start)
 	}
 	return fmt.Sprintf("%s, slot %d", s.Profile, s.Start)
 }

@@ -183,8 +183,11 @@ func (b *builder) slice(host resource.Host, page resource.Page, made resource.Li
 	if !there || b.Known.HasForgotten(live.UUID) || made.UUID == "" && !b.mayBelong(host, page, live) {
 		return // other remains of its session are deleted separately
 	}
-	if s := b.sessionOf(live); s != nil {
-		s.Slice, s.Handle = live.Slice, &live.Handle
+	if all := b.sessionsOf(live); len(all) > 0 {
+		for _, s := range all {
+			handle := live.Handle
+			s.Slice, s.Handle = s.Request.Sharing.On(live.Slice), &handle
+		}
 		return
 	}
 	a := b.freeAddress()
@@ -234,15 +237,15 @@ func (b *builder) mayBelong(host resource.Host, page resource.Page, live resourc
 	return false
 }
 
-// sessionOf finds the session that has a slice, or that was going to get it.
-func (b *builder) sessionOf(live resource.LiveSlice) *resource.PriorSession {
+// sessionsOf finds the session that has a slice, or that was going to get it, and those that share it.
+func (b *builder) sessionsOf(live resource.LiveSlice) (all []*resource.PriorSession) {
 	for i := range b.prior.Sessions {
 		s := &b.prior.Sessions[i]
-		byHandle := s.Handle != nil && s.Slice == live.Slice && (s.Handle.UUID == live.UUID || s.Handle.GPUInstance == live.GPUInstance)
+		byHandle := s.Handle != nil && s.Slice.Place() == live.Slice && (s.Handle.UUID == live.UUID || s.Handle.GPUInstance == live.GPUInstance)
 		byContainer := s.Handle == nil && s.Body != nil && live.IsCalled(s.Body.SliceID)
 		if byHandle || byContainer {
-			return s
+			all = append(all, s)
 		}
 	}
-	return nil
+	return all
 }

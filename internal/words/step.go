@@ -35,6 +35,10 @@ func Step(s plan.Step, live resource.Live) string {
 		return op.Session.Address.String() + ": slice " + op.Session.Slice.String()
 	case plan.DestroySlice:
 		return op.Address.String() + ": destroy slice " + op.Slice.String()
+	case plan.JoinSlice:
+		return op.Session.Address.String() + ": share the slice of " + op.With.String()
+	case plan.LeaveSlice:
+		return op.Address.String() + ": leave its shared slice"
 	case plan.Prepare:
 		return op.Session.Address.String() + ": " + preparing(op)
 	case plan.StopSession:

@@ -24,7 +24,7 @@ func smallDisk(t *testing.T) project {
 	if err := os.WriteFile(filepath.Join(disk, "fleet.hcl"), []byte(fleet), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p := project{t, disk}
+	p := project{t: t, dir: disk}
 	p.run("plan")
 	return p
 }

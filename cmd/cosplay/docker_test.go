@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -88,6 +89,7 @@ func sweep(t *testing.T) {
 // TestDocker runs the user stories with containers, in testdata/docker.
 func TestDocker(t *testing.T) {
 	needEngine(t)
+	daemon, daemons := need.MPS(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/docker",
 		Setup: func(env *testscript.Env) error {
@@ -105,11 +107,14 @@ func TestDocker(t *testing.T) {
 			env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 			env.Setenv("NETWORK", map[bool]string{true: "podman", false: "bridge"}[podman()]) // the engine's own
 			env.Defer(func() { removeContainers(t, env.WorkDir) })
-			return setFakes(env)
+			return errors.Join(setMPS(env, daemon), setFakes(env))
 		},
 		Condition: func(name string) (bool, error) {
-			if name == "podman" {
+			switch name {
+			case "podman":
 				return podman(), nil
+			case "mps":
+				return daemons, nil
 			}
 			if name != "account" {
 				return false, fmt.Errorf("unknown condition %q", name)

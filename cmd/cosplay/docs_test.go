@@ -51,7 +51,7 @@ func TestExampleFolders(t *testing.T) {
 		{"ci", "1 to create", []string{"COSPLAY_VAR_token=" + secret}, nil},
 	} {
 		t.Run(use.folder+strings.Join(use.flags, ""), func(t *testing.T) {
-			p := project{t, t.TempDir()}
+			p := project{t: t, dir: t.TempDir()}
 			if err := os.CopyFS(p.dir, os.DirFS(filepath.Join("../../examples", use.folder))); err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"cosplay/internal/need"
+	"cosplay/internal/resource"
 	"cosplay/internal/state"
 )
 
@@ -198,6 +200,63 @@ func everyMomentDocker(t *testing.T, text, command string, slices int) {
 	needEngine(t)
 	p := newProject(t, text)
 	defer removeContainers(t, p.dir)
+	p.everyMomentTwice(command, slices, func() []string { return p.containers() })
+}
+
+// withMPS has sessions that use a GPU through NVIDIA's own MPS daemon.
+const withMPS = `
+host "lab" { simulate = "1 x l40s" }
+session "w" {
+  count   = 2
+  target  = "2060"
+  sharing = "mps"
+}
+`
+
+// TestEveryMomentMPS: the same with an MPS daemon, which a copy of the project does not have. No process and no folder
+// of it is left.
+func TestEveryMomentMPS(t *testing.T) {
+	t.Parallel()
+	daemon, there := need.MPS(t)
+	if !there {
+		t.Skip("there is no MPS daemon")
+	}
+	for _, command := range []string{"apply", "destroy"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			short, err := os.MkdirTemp("", "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = os.RemoveAll(short) }()
+			p := newProject(t, withMPS)
+			p.env = []string{"XDG_STATE_HOME=" + short, "PATH=" + daemon + ":" + os.Getenv("PATH")}
+			p.everyMomentTwice(command, 0, func() (wrong []string) {
+				if left, err := os.ReadDir(filepath.Join(short, "cosplay", "mps")); err == nil {
+					wrong = append(wrong, fmt.Sprintf("folders of daemons are left: %v", left))
+				}
+				return append(wrong, daemonsIn(short)...)
+			})
+		})
+	}
+}
+
+// daemonsIn are the processes whose MPS pipes are in a folder.
+func daemonsIn(dir string) (all []string) {
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range environs {
+		environ, _ := os.ReadFile(path) // it may have ended
+		if strings.Contains(string(environ), resource.PipeVariable+"="+dir+"/") {
+			all = append(all, "a process of MPS is left: "+path)
+		}
+	}
+	return all
+}
+
+// everyMomentTwice kills a command at its moments, and then applies and destroys, or destroys at once. Each time
+// nothing may be left.
+func (p project) everyMomentTwice(command string, slices int, left func() []string) {
+	t := p.t
 	p.run("plan")
 	before := p.hardware()
 	args := []string{command, "--auto-approve", "--parallelism", "1"}
@@ -219,7 +278,7 @@ func everyMomentDocker(t *testing.T, text, command string, slices int) {
 				wrong = append(wrong, p.converges(slices)...)
 			}
 			wrong = append(wrong, p.destroysAll(before)...)
-			wrong = append(wrong, p.containers()...)
+			wrong = append(wrong, left()...)
 		}
 		tried++
 		if len(wrong) > 0 {

@@ -44,7 +44,7 @@ const hostileHCL = `\u001b]0;title\u0007\u001b[31m\u009b2J\u202e\u007f`
 // TestHostileText feeds text that steers a terminal to cosplay from everywhere, and
 // looks for it in what every command prints.
 func TestHostileText(t *testing.T) {
-	p := project{t, filepath.Join(t.TempDir(), "line\n"+hostile)}
+	p := project{t: t, dir: filepath.Join(t.TempDir(), "line\n"+hostile)}
 	if err := os.Mkdir(p.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

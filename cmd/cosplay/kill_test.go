@@ -22,6 +22,7 @@ session "worker" {
 type project struct {
 	t   *testing.T
 	dir string
+	env []string // besides that of the tests
 }
 
 func newProject(t *testing.T, text string) project {
@@ -30,12 +31,13 @@ func newProject(t *testing.T, text string) project {
 	if err := os.WriteFile(filepath.Join(dir, "fleet.hcl"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return project{t, dir}
+	return project{t: t, dir: dir}
 }
 
 func (p project) command(args ...string) *exec.Cmd {
 	c := exec.Command("cosplay", args...)
 	c.Dir = p.dir
+	c.Env = append(os.Environ(), p.env...)
 	return c
 }
 

@@ -70,9 +70,19 @@ func setFakes(env *testscript.Env) error {
 	return err
 }
 
+// setMPS gives a story the folder of the MPS daemon, and one with a short path, since that of a Unix socket has a limit.
+func setMPS(env *testscript.Env, daemon string) error {
+	short, err := os.MkdirTemp("", "s")
+	env.Setenv("MPS", daemon)
+	env.Setenv("SHORT", short)
+	env.Defer(func() { _ = os.RemoveAll(short) })
+	return err
+}
+
 // TestScripts runs every user story in testdata/script.
 func TestScripts(t *testing.T) {
 	judge, judged := need.Judge(t)
+	daemon, daemons := need.MPS(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -80,12 +90,14 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NVIDIA_SMI", judge)
 			scripts, err := filepath.Abs("../../scripts")
 			env.Setenv("SCRIPTS", scripts)
-			return errors.Join(err, setFakes(env))
+			return errors.Join(err, setMPS(env, daemon), setFakes(env))
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "mounts":
 				return need.Mounts(), nil
+			case "mps":
+				return daemons, nil
 			case "root":
 				return os.Geteuid() == 0, nil
 			}

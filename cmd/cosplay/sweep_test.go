@@ -20,13 +20,17 @@ import (
 // sweepAnswers are the ways in which a driver does not offer a function.
 var sweepAnswers = []string{"NOT_SUPPORTED", "NO_PERMISSION", "FUNCTION_NOT_FOUND", "999", "absent"}
 
-// sweepConfig has two sessions and two GPUs, so that there is room also where each
+// sweepConfig has sessions in slices and one by MPS, and as many GPUs as sessions, so that there is room also where each
 // session needs a whole GPU.
 const sweepConfig = `
-host "lab" { simulate = "2 x h200" }
+host "lab" { simulate = "3 x h200" }
 session "w" {
   count  = 2
   target = "2060"
+}
+session "part" {
+  target  = "2060"
+  sharing = "mps"
 }
 `
 
@@ -149,12 +153,12 @@ func newUnavailable(t *testing.T, function, answer string) unavailable {
 		s.called = false // what they answer is no matter
 	}
 	s.fault = function + ":0=" + answer
-	models, err := hosts.SimulatedModels("2 x h200")
+	models, err := hosts.SimulatedModels("3 x h200")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(s.dir, ".cosplay/sim/lab")
-	if err := sim.Create(dir, models, sim.Options{Seed: "lab", Simulates: "2 x h200"}); err != nil {
+	if err := sim.Create(dir, models, sim.Options{Seed: "lab", Simulates: "3 x h200"}); err != nil {
 		t.Fatal(err)
 	}
 	if s.host, err = sim.Open(dir); err != nil {
@@ -301,6 +305,8 @@ func (s unavailable) applied() bool {
 			return g.PowerMW != 700_000
 		case "clock":
 			return g.ClockLockMHz != 0
+		case "compute-mode":
+			return g.ComputeMode != "default"
 		}
 		return g.Persistence
 	})
@@ -314,7 +320,7 @@ func (s unavailable) rest() {
 		s.t.Fatal(err)
 	}
 	for _, g := range shown.GPUs {
-		for feature, left := range map[string]bool{"mig": g.MIG || len(g.Slices) > 0, "power": g.PowerMW != 700_000, "clock": g.ClockLockMHz != 0, "persistence": g.Persistence} {
+		for feature, left := range map[string]bool{"mig": g.MIG || len(g.Slices) > 0, "power": g.PowerMW != 700_000, "clock": g.ClockLockMHz != 0, "persistence": g.Persistence, "compute-mode": g.ComputeMode != "default"} {
 			if left && feature != string(s.call.Feature) {
 				s.t.Errorf("destroy without %s left the GPU's %s: %+v", s.call.Name, feature, g)
 			}

@@ -49,7 +49,7 @@ func TestDocuments(t *testing.T) {
 // needsBareMachine ends a test on a machine where the documents would use a GPU, or
 // verify would find other programs than those that the tour shows.
 func needsBareMachine(t *testing.T) {
-	p := project{t, t.TempDir()}
+	p := project{t: t, dir: t.TempDir()}
 	if out := p.run("init", "2060"); !strings.Contains(out, "simulates a host") {
 		need.Lacking(t, "the machine has an NVIDIA driver, and the documents simulate a host")
 	}
@@ -107,7 +107,7 @@ func runConsoles(t *testing.T, text string, whole bool) string {
 
 // TestPictures: the pictures in README show what the program prints on a terminal.
 func TestPictures(t *testing.T) {
-	p := project{t, t.TempDir()}
+	p := project{t: t, dir: t.TempDir()}
 	p.run("init", "2060", "--count", "7")
 	plan := p.command("plan")
 	plan.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "TERM=xterm-256color", "NO_COLOR=")

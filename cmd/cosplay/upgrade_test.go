@@ -57,7 +57,7 @@ func eachVersion(t *testing.T, test func(t *testing.T)) {
 // upgradeCase is the project of a case, which the current user owns.
 func upgradeCase(t *testing.T, name string) project {
 	t.Helper()
-	p := project{t, filepath.Join(upgradeRoot, name)}
+	p := project{t: t, dir: filepath.Join(upgradeRoot, name)}
 	p.write("token.auto.hclvars", []byte(`token = "hunter2"`))
 	uid := strconv.Itoa(os.Getuid())
 	for _, file := range []string{"lineages/0", "history/0.jsonl"} {

@@ -63,9 +63,18 @@ type Images interface {
 	Ensure(ctx context.Context, image string, how plan.ImageSource, say func(string)) error
 }
 
+// MPS runs the control daemons of MPS on a host. Both are idempotent.
+type MPS interface {
+	// Run starts the daemon of a GPU, unless it runs, and sets its defaults.
+	Run(ctx context.Context, gpu string, m resource.MPS) error
+	// Stop ends a daemon with its servers, and removes its folder.
+	Stop(ctx context.Context, m resource.MPS) error
+}
+
 // Host is what a run changes on one host.
 type Host struct {
 	GPUs     GPUs
+	MPS      MPS
 	Runtimes map[string]Runtime // by name
 	Images   Images             // nil without containers
 }
@@ -213,6 +222,10 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 			return made, prose.Advice{What: what, Fix: "make a new plan with cosplay plan"}
 		}
 		made.PowerMW, err = r.set(ctx, op)
+	case plan.RunMPS:
+		err = r.mps(op.Host, func(m MPS) error { return m.Run(ctx, op.GPU, op.MPS) })
+	case plan.StopMPS:
+		err = r.mps(op.Host, func(m MPS) error { return m.Stop(ctx, op.MPS) })
 	case plan.CreateSlice:
 		need := resource.Need{SMs: op.Session.Fit.Got.SMs, MemoryMiB: op.Session.Target.MemoryMiB}
 		err = r.gpus(op.Session.Slice.Host, func(g GPUs) error {
@@ -310,6 +323,14 @@ func (r *Run) gpus(host string, do func(GPUs) error) error {
 		return err
 	}
 	return do(h.GPUs)
+}
+
+func (r *Run) mps(host string, do func(MPS) error) error {
+	h, err := r.host(host)
+	if err != nil {
+		return err
+	}
+	return do(h.MPS)
 }
 
 func (r *Run) runtime(host, name string) (Runtime, error) {

@@ -52,6 +52,10 @@ func (e Effect) Change() Change {
 			c.New = op.Setting.Text(*e.Made.PowerMW)
 		}
 		return c
+	case plan.RunMPS:
+		return Change{Host: op.Host, GPU: op.GPU, New: "MPS control daemon in " + op.MPS.Folder}
+	case plan.StopMPS:
+		return Change{Host: op.Host, GPU: op.GPU, Old: "MPS control daemon in " + op.MPS.Folder}
 	case plan.CreateSlice:
 		c := onSlice(op.Session.Address, op.Session.Slice)
 		c.New = op.Session.Slice.String()

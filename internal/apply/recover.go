@@ -119,6 +119,12 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return done(!holds(live, op.Host, op.GPU, begin.Lineage))
 	case plan.SetGPU:
 		return settleSet(prior, op, e, live)
+	case plan.RunMPS:
+		return done(true) // as far as it came: the next plan compares the daemon with it, and a removal leaves no folder
+	case plan.StopMPS:
+		host, _ := live.Host(op.Host)
+		_, there := host.MPS.Daemon(op.MPS.Folder)
+		return done(!there)
 	case plan.CreateSlice:
 		return settleCreate(prior, op, e, begin, live)
 	case plan.DestroySlice:

@@ -37,13 +37,14 @@ const (
 	GPUUnseen        Class = "gpu-unseen" // programs of the session do not see it
 	SecretsInEnv     Class = "secrets-open"
 	LifetimeEnded    Class = "expired"
+	MPSChanged       Class = "mps-daemon"
 )
 
 // Classes are all, settings of GPUs included.
 func Classes() []Class {
 	all := []Class{
 		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
-		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded,
+		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded, MPSChanged,
 	}
 	for _, s := range resource.AllSettings {
 		all = append(all, SettingClass(s))
@@ -122,7 +123,7 @@ func drifts(prior resource.Prior, live resource.Live, ended map[resource.Address
 // endsAtReboot reports whether a reboot has such an effect: the driver forgets settings and slices, and programs end.
 func (d Drift) endsAtReboot() bool {
 	_, setting := d.Class.Setting()
-	return setting || d.Class == SliceMissing || d.Class == BodyStopped
+	return setting || d.Class == SliceMissing || d.Class == BodyStopped || d.Class == MPSChanged
 }
 
 func rebooted(prior resource.Prior, live resource.Live) []Drift {
@@ -177,6 +178,11 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.P
 	}
 	if !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
 		add(ClockLock, Clock{MHz: was.Applied.Value(resource.SMClock)}, lockNow(was, g))
+	}
+	if was.MPS != nil {
+		if now := mpsNow(*was.MPS, live, was.Host); now != MPS(*was.MPS) {
+			add(MPSChanged, IsAsApplied, now)
+		}
 	}
 	return append(all, foreignDrift(was, placements, g)...)
 }

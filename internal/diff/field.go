@@ -58,6 +58,7 @@ const (
 
 	FieldSMClock Kind = Kind(resource.FeatureClock) // as SettingKind has it
 
+	FieldMPS      Kind = "mps-daemon"
 	FieldWholeGPU Kind = "whole-gpu"
 	FieldSettings Kind = "settings" // all of a GPU
 )
@@ -139,6 +140,9 @@ type (
 	Seconds  resource.Seconds
 	Moment   resource.Moment
 	Damage   string // what of a disguise is not as it was written, or what a check found
+
+	// MPS is a control daemon that runs, with its defaults.
+	MPS resource.MPS
 
 	// Unanswered is the error of a GPU that is unusable.
 	Unanswered resource.Unusable
@@ -237,5 +241,6 @@ func (Clock) value()      {}
 func (Damage) value()     {}
 func (Seconds) value()    {}
 func (Moment) value()     {}
+func (MPS) value()        {}
 func (Unanswered) value() {}
 func (Condition) value()  {}

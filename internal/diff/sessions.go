@@ -294,6 +294,7 @@ func sessionFields(was, want resource.Session) []Field {
 		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing, Percent: s.Percent}
 	}
 	add(&all, FieldSlice, place(was.Slice), place(want.Slice))
+	add(&all, FieldMPS, Text(was.MPS), Text(want.MPS))
 	add(&all, FieldFitClock, Clock{MHz: was.Fit.ClockMHz}, Clock{MHz: want.Fit.ClockMHz})
 	add(&all, FieldFitPrefer, Text(was.Request.Fit.Prefer), Text(want.Request.Fit.Prefer))
 	add(&all, FieldFitTolerance, Percent(was.Request.Fit.Tolerance), Percent(want.Request.Fit.Tolerance))

@@ -145,4 +145,18 @@ func Environment(s resource.Session, sliceID string, alone bool) map[string]stri
 	return env
 }
 
+// MPS returns the variables by which the programs of a session use their GPU through the MPS daemon with these pipes,
+// with the session's shares as limits. It is empty for a session without a daemon. A program that clears them gets the
+// daemon's defaults.
+func MPS(s resource.Session, pipes string) map[string]string {
+	if s.MPS == "" {
+		return nil
+	}
+	env := map[string]string{resource.PipeVariable: pipes, resource.MemoryVariable: fmt.Sprintf("0=%dM", s.Target.MemoryMiB+resource.ContextMiB)}
+	if s.Slice.Percent > 0 {
+		env[resource.PercentVariable] = strconv.Itoa(s.Slice.Percent)
+	}
+	return env
+}
+
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -206,7 +206,7 @@ func (h *Host) mayUse(d runtime.Driver, known resource.Prior) bool {
 // Hardware is what observe reads of a host that is not connected: its GPUs. Its block and
 // its folders show which runtime new sessions are likely to have.
 func (h *Host) Hardware() observe.Source {
-	s := observe.Source{Name: h.Config.Name, Simulated: h.Config.Simulate, Runtime: h.Config.Runtime, GPUs: h.Agent}
+	s := observe.Source{Name: h.Config.Name, Simulated: h.Config.Simulate, Runtime: h.Config.Runtime, GPUs: h.Agent, MPS: h.MPS(resource.Prior{})}
 	all := runtime.Drivers()
 	if i := slices.IndexFunc(all, func(d runtime.Driver) bool { return h.mayUse(d, resource.Prior{}) }); i >= 0 {
 		s.Runtime = all[i].Name
@@ -318,6 +318,7 @@ func (h *Host) Source(owner resource.Owner, prior resource.Prior) observe.Source
 			s.Leftovers = lister
 		}
 	}
+	s.MPS = h.MPS(prior)
 	for _, one := range prior.Sessions {
 		if one.Slice.Host == h.Config.Name {
 			s.Known = append(s.Known, one.ID)
@@ -328,7 +329,7 @@ func (h *Host) Source(owner resource.Owner, prior resource.Prior) observe.Source
 
 // ForApply is what apply changes of the host.
 func (h *Host) ForApply(owner resource.Owner, holder resource.Holder) apply.Host {
-	a := apply.Host{GPUs: h.Agent.For(holder), Runtimes: map[string]apply.Runtime{}}
+	a := apply.Host{GPUs: h.Agent.For(holder), MPS: h.MPS(resource.Prior{}), Runtimes: map[string]apply.Runtime{}}
 	for name, runtime := range h.Runtimes(owner) {
 		a.Runtimes[name] = runtime
 		if images, is := runtime.(apply.Images); is {

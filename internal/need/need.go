@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -57,6 +58,23 @@ func Judge(t testing.TB) (path string, there bool) {
 	}
 	t.Log("no nvidia-smi here, so nothing was judged")
 	return "", false
+}
+
+// MPS returns the folder of NVIDIA's MPS control daemon, which starts without a GPU: beside the judge, or on PATH.
+func MPS(t testing.TB) (dir string, there bool) {
+	t.Helper()
+	const daemon = "nvidia-cuda-mps-control"
+	if judge := os.Getenv("COSPLAY_NVIDIA_SMI"); judge != "" {
+		dir = filepath.Join(filepath.Dir(judge), "mps")
+		if _, err := os.Stat(filepath.Join(dir, daemon)); err == nil {
+			return dir, true
+		}
+	}
+	path, err := exec.LookPath(daemon)
+	if err != nil && Everything() {
+		t.Fatal("there is no " + daemon + ": run scripts/install-nvidia-smi FOLDER and set COSPLAY_NVIDIA_SMI=FOLDER/nvidia-smi")
+	}
+	return filepath.Dir(path), err == nil
 }
 
 // Mounts reports whether the user of the tests may mount in a mount namespace.

@@ -37,6 +37,12 @@ type EngineReader interface {
 	Inspect(ctx context.Context) (resource.Engine, error)
 }
 
+// MPSReader finds the control daemons of MPS on a host.
+type MPSReader interface {
+	Exist() bool // it may have folders of daemons
+	Read(ctx context.Context) (resource.MPSService, error)
+}
+
 // Source is how to read one host.
 type Source struct {
 	Name      string
@@ -44,6 +50,8 @@ type Source struct {
 	Runtime   string // the runtime of new sessions: "process", "docker"
 	GPUs      GPUReader
 	Bodies    []BodyLister
+	MPS       MPSReader      // nil if the host has none
+	UsesMPS   bool           // a session of the configuration uses MPS
 	Engine    EngineReader   // nil if no session needs an engine
 	Leftovers LeftoverLister // nil if no runtime can have leftovers
 	Known     []string       // IDs of the state's sessions on the host
@@ -78,8 +86,15 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		engine                     *resource.Engine
 		containers, leftovers      []resource.Body
 		group                      sync.WaitGroup
+		mps                        resource.MPSService
 		hostErr, engineErr, runErr error
+		mpsErr                     error
 	)
+	group.Go(func() {
+		if source.MPS != nil && (source.UsesMPS || source.MPS.Exist()) {
+			mps, mpsErr = source.MPS.Read(ctx)
+		}
+	})
 	group.Go(func() { host, hostErr = source.GPUs.Read(ctx) })
 	group.Go(func() {
 		if source.Engine != nil {
@@ -99,10 +114,11 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		unread, engine, containers, leftovers = nil, nil, source.Assumed, nil
 	}
 	// One error is enough; that of the hardware takes precedence.
-	if err := cmp.Or(hostErr, unread); err != nil {
+	if err := cmp.Or(hostErr, mpsErr, unread); err != nil {
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
 	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime
+	host.MPS = mps
 	host.Engine, host.Bodies, host.Leftovers = engine, containers, leftovers
 	for i := range host.GPUs {
 		g := &host.GPUs[i]

@@ -3,6 +3,7 @@ package observe
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"cosplay/internal/resource"
@@ -15,7 +16,9 @@ type Runs func(runtime string, pid int, c resource.Body) bool
 // runs. On a MIG GPU the slice identifies the session.
 func NameProcesses(live resource.Live, prior resource.Prior, runs Runs) {
 	for _, h := range live.Hosts {
-		for _, g := range h.GPUs {
+		for n := range h.GPUs {
+			g := &h.GPUs[n]
+			g.Processes = slices.DeleteFunc(g.Processes, func(p resource.Process) bool { return actsForOthers(p.PID, h.MPS) })
 			for i := range g.Processes {
 				p := &g.Processes[i]
 				if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)); err == nil {
@@ -27,6 +30,18 @@ func NameProcesses(live resource.Live, prior resource.Prior, runs Runs) {
 			}
 		}
 	}
+}
+
+// actsForOthers reports whether a process is a server of the project's MPS daemons. The driver lists the programs that
+// use the GPU through it, too.
+func actsForOthers(pid int, mps resource.MPSService) bool {
+	if len(mps.Own) == 0 {
+		return false
+	}
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && slices.ContainsFunc(mps.Own, func(d resource.MPSDaemon) bool {
+		return slices.Contains(strings.Split(string(environ), "\x00"), resource.PipeVariable+"="+d.Pipes())
+	})
 }
 
 // sessionOf returns the session on a whole GPU in which a process is known to run; "" if there is none, or if it may

@@ -230,10 +230,16 @@ func (b *builder) setUp(c diff.GPUChange) {
 	if c.LockLost {
 		step("doubt", DoubtClock{Host: c.Host, GPU: c.UUID})
 	}
+	if c.StopMPS != nil {
+		step("stop-mps", StopMPS{Host: c.Host, GPU: c.UUID, MPS: *c.StopMPS})
+	}
 	for _, setting := range resource.SettingOrder {
 		if value, changes := c.Settings.Get(setting); changes {
 			step(setting.String(), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value})
 		}
+	}
+	if c.RunMPS != nil {
+		step("mps", RunMPS{Host: c.Host, GPU: c.UUID, MPS: *c.RunMPS})
 	}
 	b.last[c.Key()] = after
 }
@@ -371,6 +377,10 @@ func (b *builder) giveBack(c diff.GPUChange) {
 	step := func(what string, needs []string, do Op) {
 		id := b.add(Step{ID: at.UUID + "/" + what, Group: at.UUID, Needs: needs, After: without(before, needs), Do: OpJSON{do}})
 		before = append(slices.Clone(before), id)
+	}
+	if c.StopMPS != nil { // before the compute mode lets other programs use the GPU
+		step("stop-mps", begin, StopMPS{Host: c.Host, GPU: c.UUID, MPS: *c.StopMPS})
+		begin = before[len(before)-1:]
 	}
 	// If the project has to wait for others with the rest, it must not make others wait.
 	if c.Action == diff.Delete && c.Settings != (resource.Settings{}) {

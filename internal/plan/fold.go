@@ -34,6 +34,10 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		p.BootIDs[op.Host] = op.BootID
 	case SetGPU:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { set(g, op, made) })
+	case RunMPS:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.MPS = &op.MPS })
+	case StopMPS:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.MPS = nil })
 	case ReleaseGPU:
 		p.GPUs = slices.DeleteFunc(p.GPUs, func(g resource.PriorGPU) bool { return g.Host == op.Host && g.UUID == op.GPU })
 	case CreateSlice:

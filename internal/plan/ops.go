@@ -71,6 +71,18 @@ type (
 		AsItIs  bool   `json:"as_it_is,omitempty"` // others hold it, and the last of them restores it
 		Abandon bool   `json:"abandon,omitempty"`
 	}
+	// RunMPS starts the control daemon of MPS for the sessions on a GPU, unless it runs, and sets its defaults.
+	RunMPS struct {
+		Host string       `json:"host"`
+		GPU  string       `json:"gpu"`
+		MPS  resource.MPS `json:"mps"`
+	}
+	// StopMPS ends such a daemon and removes its folder.
+	StopMPS struct {
+		Host string       `json:"host"`
+		GPU  string       `json:"gpu"`
+		MPS  resource.MPS `json:"mps"`
+	}
 	// CreateSlice creates the MIG slice of a session.
 	CreateSlice struct {
 		Session resource.Session `json:"session"`
@@ -178,6 +190,8 @@ func (NoteBoot) kind() string      { return "note-boot" }
 func (SetGPU) kind() string        { return "set-gpu" }
 func (LeaveGPU) kind() string      { return "leave-gpu" }
 func (ReleaseGPU) kind() string    { return "release-gpu" }
+func (RunMPS) kind() string        { return "run-mps" }
+func (StopMPS) kind() string       { return "stop-mps" }
 func (CreateSlice) kind() string   { return "create-slice" }
 func (DestroySlice) kind() string  { return "destroy-slice" }
 func (JoinSlice) kind() string     { return "join-slice" }
@@ -199,7 +213,7 @@ func Bookkeeping(op Op) bool {
 	switch op.(type) {
 	case HoldGPU, DoubtClock, NoteBoot, JoinSlice, LeaveSlice, Record, Adopt, Forget, ForgetExpired, MoveSessions:
 		return true
-	case TakeGPU, SetGPU, LeaveGPU, ReleaseGPU, CreateSlice, DestroySlice, EnsureImage, Prepare, Unprepare, StopSession, StartSession, EndSession:
+	case TakeGPU, SetGPU, LeaveGPU, ReleaseGPU, RunMPS, StopMPS, CreateSlice, DestroySlice, EnsureImage, Prepare, Unprepare, StopSession, StartSession, EndSession:
 	}
 	return false
 }
@@ -247,7 +261,7 @@ var readers = func() map[string]func([]byte) (Op, error) {
 		"set-clock":       settingReader(resource.SMClock),
 	}
 	for _, op := range []Op{
-		TakeGPU{}, HoldGPU{}, DoubtClock{}, NoteBoot{}, SetGPU{}, LeaveGPU{}, ReleaseGPU{}, CreateSlice{}, DestroySlice{}, JoinSlice{}, LeaveSlice{},
+		TakeGPU{}, HoldGPU{}, DoubtClock{}, NoteBoot{}, SetGPU{}, LeaveGPU{}, ReleaseGPU{}, RunMPS{}, StopMPS{}, CreateSlice{}, DestroySlice{}, JoinSlice{}, LeaveSlice{},
 		EnsureImage{}, Prepare{}, Unprepare{}, StopSession{}, StartSession{}, EndSession{}, Record{}, Adopt{}, Forget{}, ForgetExpired{}, MoveSessions{},
 	} {
 		all[op.kind()] = func(data []byte) (Op, error) {

@@ -188,23 +188,25 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 		PowerMW                      int
 		Slices                       []resource.LiveSlice
 		Without                      []resource.Feature
+		ComputeMode                  int `json:",omitempty"` // left out as before it existed
 	}
 	type host struct {
 		Name, Driver, BootID string
 		GPUs                 []gpu
 		Containers           []resource.Body
+		MPS                  resource.MPSService `json:",omitzero"`
 	}
 	var hosts []host
 	placements := prior.Placements()
 	for _, h := range live.Hosts {
-		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: slices.Clone(h.Bodies)}
+		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: slices.Clone(h.Bodies), MPS: h.MPS}
 		for i := range one.Containers {
 			one.Containers[i].Restarts = 0
 		}
 		for _, g := range h.GPUs {
 			without := prose.Each(g.Degraded, func(d resource.Degradation) resource.Feature { return d.Feature })
 			neighbours := len(diff.ForeignProcesses(g, placements)) > 0
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, neighbours, g.PowerMW, g.Slices, without})
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, neighbours, g.PowerMW, g.Slices, without, g.ComputeMode})
 		}
 		hosts = append(hosts, one)
 	}

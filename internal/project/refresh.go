@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"cosplay/internal/apply"
@@ -282,6 +283,7 @@ func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owne
 	if mayFail {
 		s.Assumed = prior.Bodies(c.Name)
 	}
+	s.UsesMPS = slices.ContainsFunc(p.Intent.Sessions, func(one config.Session) bool { return one.Host == c.Name && one.Sharing == resource.SharingMPS })
 	return s, err
 }
 

@@ -207,6 +207,7 @@ type SimulatedGPU struct {
 	Persistence  bool               `json:"persistence"`         // persistence mode is on
 	PowerMW      int                `json:"power_mw"`            // power limit, mW
 	ClockLockMHz int                `json:"clock_lock_mhz"`      // lock of the SM clock, MHz; 0 is unlocked
+	ComputeMode  string             `json:"compute_mode"`        // default, prohibited or exclusive process
 	TemperatureC int                `json:"temperature_c"`       // °C
 	Lost         bool               `json:"lost,omitempty"`      // it answers no call
 	Slices       []SimulatedSlice   `json:"slices,omitempty"`    // its GPU instances

@@ -35,6 +35,14 @@ type StateGPU struct {
 	LockBefore      bool     `json:"lock_before,omitempty"`       // the clock looked locked before cosplay
 	ClockUnsure     bool     `json:"clock_unsure,omitempty"`      // a run was interrupted while it set the clock lock
 	ClockRefutedMHz int      `json:"clock_refuted_mhz,omitempty"` // SM clock that verify measured and the lock does not allow, MHz
+	MPS             *MPS     `json:"mps,omitempty"`               // the MPS daemon that cosplay runs for it
+}
+
+// MPS is a control daemon of NVIDIA's Multi-Process Service, with the defaults for programs that set no limit.
+type MPS struct {
+	Folder    string `json:"folder"`            // with its pipes and its logs
+	Percent   int    `json:"percent,omitempty"` // of the SMs; missing where the GPU has no such limit
+	MemoryMiB int    `json:"memory_mib"`        // that one program can allocate, MiB
 }
 
 // StateSession is a session of the state.

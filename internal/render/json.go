@@ -125,7 +125,7 @@ func stateSessionOf(s resource.PriorSession) public.StateSession {
 
 func stateGPUOf(g resource.PriorGPU) public.StateGPU {
 	return public.StateGPU{Host: g.Host, UUID: g.UUID, Baseline: settingsOf(g.Baseline), Applied: settingsOf(g.Applied),
-		AskedPowerMW: g.AskedPowerMW, LockBefore: g.LockBefore, ClockUnsure: g.ClockUnsure, ClockRefutedMHz: g.ClockRefutedMHz}
+		AskedPowerMW: g.AskedPowerMW, LockBefore: g.LockBefore, ClockUnsure: g.ClockUnsure, ClockRefutedMHz: g.ClockRefutedMHz, MPS: (*public.MPS)(g.MPS)}
 }
 
 func settingsOf(s resource.Settings) public.Settings {
@@ -175,6 +175,8 @@ func valueOf(v diff.Value) public.Value {
 		return resource.Moment(v).String()
 	case diff.Clock:
 		return public.ClockLock{MHz: v.MHz, As: string(v.As), Read: v.Read}
+	case diff.MPS:
+		return public.MPS(v)
 	case diff.Unanswered:
 		return public.Unusable(v)
 	case diff.Text, diff.EnvValue, diff.Names, diff.Command, diff.Bool, diff.Switch, diff.Power, diff.Percent, diff.Port, diff.Count, diff.Restarts, diff.CPUs, diff.Memory,

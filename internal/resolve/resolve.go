@@ -27,7 +27,7 @@ func Desired(intent *config.Intent, person Person, prior resource.Prior, live re
 	r.requests()
 	result := place.Place(r.cards, r.wanted)
 	r.refuse(result)
-	desired := r.desired(result)
+	desired := r.daemons(r.desired(result))
 	r.warnOfDegraded(desired.GPUs)
 	return desired, r.diags
 }
@@ -249,7 +249,8 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 	d := resource.Desired{Sessions: slices.Grow(r.waiting, len(placed))}
 	taken := takenIDs(r.prior, r.live)
 	for _, setup := range result.GPUs {
-		d.GPUs = append(d.GPUs, r.explained(resource.DesiredGPU(setup)))
+		gpu := resource.DesiredGPU{Host: setup.Host, UUID: setup.UUID, Settings: setup.Settings, Why: setup.Why}
+		d.GPUs = append(d.GPUs, r.explained(gpu))
 	}
 	for _, s := range r.intent.Sessions {
 		at, ok := placed[s.Address]

@@ -66,7 +66,8 @@ func (s Session) hash(key string, bounds bool) string {
 		Box       *ContainerSpec
 		Sealed    map[string]string `json:",omitempty"`
 		More      []Slice           `json:",omitempty"`
-	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed, s.More})
+		MPS       string            `json:",omitempty"`
+	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed, s.More, s.MPS})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

@@ -19,6 +19,7 @@ const (
 	KeepsSettings    ReasonKind = "keeps-settings" // persistence mode: without it the driver drops limits and locks
 	ForMPS           ReasonKind = "for-mps"        // compute mode: the processes of all sessions use the GPU through one
 	NoMoreMPS        ReasonKind = "no-more-mps"    // compute mode: no session of the project uses the GPU by MPS any more
+	OneProgram       ReasonKind = "one-program"    // MPS daemon: its limits for a program that sets none
 	SentAgain        ReasonKind = "sent-again"     // a clock lock, which NVML cannot read
 )
 

@@ -120,6 +120,7 @@ type Session struct {
 	Slice   Slice   `json:"slice"` // of its first device
 	Fit     Fit     `json:"fit"`
 	More    []Slice `json:"more_slices,omitempty"` // of its other devices: other whole GPUs of the host
+	MPS     string  `json:"mps,omitempty"`         // folder of the MPS daemon that its programs use; "" without one
 
 	Runtime string `json:"runtime"` // "process", "docker"
 	Program

@@ -21,6 +21,7 @@ type DesiredGPU struct {
 	UUID     string             `json:"uuid"`
 	Settings Settings           `json:"settings"`
 	Why      map[Setting]Reason `json:"why,omitempty"` // the reasons behind the settings
+	MPS      *MPS               `json:"mps,omitempty"` // nil where its sessions need no daemon
 }
 
 // Key identifies the GPU.
@@ -81,6 +82,8 @@ type PriorGPU struct {
 	// ClockRefutedMHz is the SM clock that verify read under load where the lock
 	// does not allow it; 0 where verify did not refute the lock.
 	ClockRefutedMHz int `json:"clock_refuted_mhz,omitempty"`
+
+	MPS *MPS `json:"mps,omitempty"` // the daemon that the project runs for it; nil without one
 }
 
 // PriorSession is a session that cosplay has created, wholly or in part.
@@ -128,10 +131,11 @@ type Host struct {
 	Engine    *Engine    `json:"engine,omitempty"` // nil where no session needs one, or it does not answer
 	Silent    string     `json:"silent,omitempty"` // why the sessions could not be read: they are as the state has them
 	GPUs      []GPU      `json:"gpus"`
-	Unusable  []Unusable `json:"unusable,omitempty"`   // GPUs that do not answer
-	Ledger    []Page     `json:"ledger,omitempty"`     // GPUs that projects hold
-	Queue     []Waiting  `json:"queue,omitempty"`      // who waits for room, in order
-	Released  []string   `json:"released,omitempty"`   // UUIDs of GPUs that the state has and that its project has released
+	Unusable  []Unusable `json:"unusable,omitempty"` // GPUs that do not answer
+	Ledger    []Page     `json:"ledger,omitempty"`   // GPUs that projects hold
+	Queue     []Waiting  `json:"queue,omitempty"`    // who waits for room, in order
+	Released  []string   `json:"released,omitempty"` // UUIDs of GPUs that the state has and that its project has released
+	MPS       MPSService `json:"mps,omitzero"`
 	Unbooked  bool       `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
 	Bodies    []Body     `json:"containers,omitempty"` // by session
 	Leftovers []Body     `json:"strays,omitempty"`     // of interrupted runs: containers that never ran, or without an ID their folders

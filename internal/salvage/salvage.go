@@ -169,6 +169,9 @@ func (b *builder) gpu(host resource.Host, page resource.Page) {
 		g.AskedPowerMW = nil // it belongs to another limit, and the ledger does not record it
 	}
 	g.Baseline, g.LockBefore, g.Applied = page.Baseline, page.LockBefore, page.Set.Over(g.Applied)
+	if d, there := host.MPS.Daemon(host.MPS.Folder(page.UUID)); there {
+		g.MPS = &d.MPS
+	}
 	g.ClockUnsure = g.ClockUnsure || b.Interrupted && page.Set.Has(resource.SMClock)
 	// A single GPU that was last changed before a reboot proves that there was one.
 	if boot, known := b.prior.BootIDs[host.Name]; !known || boot == host.BootID {

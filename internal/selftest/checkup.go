@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
+	"cosplay/internal/mps"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -73,6 +74,13 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 	if err != nil {
 		c.fail(host.Name, "NVML", err)
 		return true
+	}
+	if slices.ContainsFunc(p.Intent.Sessions, func(s config.Session) bool { return s.Host == host.Name && s.Sharing == resource.SharingMPS }) && mps.Program() == "" {
+		grade := Missing
+		if host.Simulate != "" {
+			grade = Notice
+		}
+		c.add(host.Name, "MPS", "there is no "+mps.Name, grade, resource.InstallMPS)
 	}
 	what := "driver " + live.Driver
 	if host.Simulate != "" {

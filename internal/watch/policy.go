@@ -154,12 +154,12 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 	return j
 }
 
-// leftGPUs are the GPUs of which a setting has drifted and stays so.
+// leftGPUs are the GPUs of which a setting or the MPS daemon has drifted and stays so.
 func leftGPUs(planned *plan.Plan, gpus map[resource.GPUKey]gpuJudgement) []Left {
 	var all []Left
 	for _, d := range planned.Diff.Drift {
 		key := resource.GPUKey{Host: d.Host, UUID: d.GPU}
-		if _, is := d.Class.Setting(); !is || d.Session != nil || d.Informational {
+		if _, is := d.Class.Setting(); !is && d.Class != diff.MPSChanged || d.Session != nil || d.Informational {
 			continue
 		}
 		left := Left{GPU: key, Why: OthersUse}
@@ -192,11 +192,11 @@ type gpuJudgement struct {
 	why Why
 }
 
-// gpus decides about the GPUs whose settings the plan changes.
+// gpus decides about the GPUs whose settings or MPS daemon the plan changes.
 func (p Policy) gpus(planned *plan.Plan, prior resource.Prior, blocked func(string) Why) map[resource.GPUKey]gpuJudgement {
 	all := map[resource.GPUKey]gpuJudgement{}
 	for _, g := range planned.Diff.GPUs {
-		if g.Settings == (resource.Settings{}) && g.Action != diff.Create && g.Action != diff.Delete {
+		if g.Settings == (resource.Settings{}) && g.RunMPS == nil && g.StopMPS == nil && g.Action != diff.Create && g.Action != diff.Delete {
 			continue
 		}
 		j := gpuJudgement{key: g.Host + " " + g.UUID}
@@ -210,6 +210,13 @@ func (p Policy) gpus(planned *plan.Plan, prior resource.Prior, blocked func(stri
 			case p.Repairs[diff.SettingClass(setting)] == Never && j.why == "":
 				j.why = NotAllowed
 			}
+		}
+		switch lost := ours && held.MPS != nil && g.RunMPS != nil && *held.MPS == *g.RunMPS; {
+		case g.RunMPS == nil && g.StopMPS == nil:
+		case !lost && !p.Apply:
+			j.why = Differs
+		case lost && p.Repairs[diff.MPSChanged] == Never && j.why == "":
+			j.why = NotAllowed
 		}
 		if j.why == "" {
 			j.why = blocked(j.key)

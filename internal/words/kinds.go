@@ -31,6 +31,7 @@ var kindNames = map[diff.Kind]string{
 	diff.FieldTargetFigures: "target's figures",
 	diff.FieldGPU:           "GPU",
 	diff.FieldWholeGPU:      "GPU",
+	diff.FieldMPS:           "MPS daemon",
 	diff.FieldFitClock:      "clock of the fit",
 	diff.FieldSliceUUID:     "MIG UUID",
 }
@@ -66,6 +67,8 @@ func Drifted(d diff.Drift) string {
 		return "image " + d.Name
 	case diff.LifetimeEnded:
 		return "lifetime"
+	case diff.MPSChanged:
+		return Kind(diff.FieldMPS)
 	case diff.ClockLock: // a setting
 	}
 	if s, is := d.Class.Setting(); is {

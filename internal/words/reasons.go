@@ -53,6 +53,7 @@ var settingReasons = map[resource.ReasonKind]string{
 	resource.UsedByOthers:     "another user uses this GPU; slow_neighbours = true in the host block allows to change it",
 	resource.ForMPS:           "MPS: the GPU's sessions use it through one process",
 	resource.NoMoreMPS:        "no session uses MPS any more",
+	resource.OneProgram:       "its limits for one program",
 	resource.KeepsSettings:    "without it the driver forgets limits and locks",
 	resource.SentAgain:        "sent again, since NVML cannot read a lock",
 	resource.EndedByReboot:    "the host was rebooted since, and the driver has its own value",
@@ -215,6 +216,7 @@ var causes = map[diff.Class]string{
 	diff.SettingClass(resource.PowerLimit):      possibly + "nvidia-smi -pl, or a restart of the driver",
 	diff.SettingClass(resource.PersistenceMode): possibly + "nvidia-smi -pm, or a reboot",
 	diff.SettingClass(resource.ComputeMode):     possibly + "nvidia-smi -c, or a restart of the driver",
+	diff.MPSChanged:                             possibly + "killed, or changed by nvidia-cuda-mps-control; programs that used it have failed",
 	diff.SliceMissing:                           possibly + "nvidia-smi mig -dgi, or a reboot",
 	diff.SliceReplaced:                          "recreated outside cosplay; the new slice is foreign",
 	diff.BodyMissing:                            possibly + "removed by hand",
@@ -266,6 +268,8 @@ func Repair(d diff.Drift) string {
 		return recreates
 	case diff.BodyStopped, diff.BodyUnstarted, diff.BodyRestarting:
 		return "starts the " + runtime.Body + " again"
+	case diff.MPSChanged:
+		return "runs it again with its limits"
 	case diff.BodyPaused:
 		return "resumes the " + runtime.Body
 	case diff.BodyStarted:

@@ -18,6 +18,10 @@ func Step(s plan.Step, live resource.Live) string {
 		return op.Host + ": record this boot"
 	case plan.SetGPU:
 		return GPU(live, op.Host, op.GPU) + ": " + setting(op)
+	case plan.RunMPS:
+		return GPU(live, op.Host, op.GPU) + ": MPS control daemon"
+	case plan.StopMPS:
+		return GPU(live, op.Host, op.GPU) + ": end its MPS control daemon"
 	case plan.LeaveGPU:
 		return GPU(live, op.Host, op.GPU) + ": announce that it is given back"
 	case plan.ReleaseGPU:

@@ -70,12 +70,23 @@ func Value(v diff.Value, live resource.Live) string {
 		return limits(resource.Limits(v))
 	case diff.User:
 		return fmt.Sprintf("%s (%d:%d), group %s", v.Name, v.UID, v.GID, v.Group)
+	case diff.MPS:
+		return "running (" + mpsLimits(resource.MPS(v)) + ")"
 	case diff.Unanswered:
 		return "unusable"
 	case diff.Condition:
 		return conditions[v]
 	}
 	return ""
+}
+
+// mpsLimits are what one program can get from an MPS daemon.
+func mpsLimits(m resource.MPS) string {
+	memory := fmt.Sprintf("%d MiB", m.MemoryMiB)
+	if m.Percent == 0 {
+		return memory
+	}
+	return fmt.Sprintf("%d %%, %s", m.Percent, memory)
 }
 
 var conditions = map[diff.Condition]string{

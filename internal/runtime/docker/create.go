@@ -23,6 +23,9 @@ import (
 	"cosplay/internal/resource"
 )
 
+// pipesInside is the folder of MPS in a container: programs find it without a variable.
+const pipesInside = "/tmp/nvidia-mps"
+
 const (
 	sshPort     = 22 // TCP, in the container
 	mib         = 1 << 20
@@ -56,6 +59,9 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 		Resources:     resources(s.Spec.Limits),
 	}
 	host.DeviceRequests = g.devices
+	if s.MPS != "" { // programs and server share memory
+		host.IpcMode, host.ShmSize = container.IPCModeHost, 0
+	}
 	r.Engine.isolate(host, s.Spec.Sudo)
 	host.PortBindings = portBindings(s.Spec, port)
 	config.ExposedPorts = nat.PortSet{}
@@ -164,6 +170,9 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 	all = append(all, r.cover(s.ID, s.Workspace, initd.WorkDir)...)
 	if g.cuda {
 		all = append(all, bind(filepath.Join(r.inside(s.ID), usageFile), inContainer(usageFile), false))
+	}
+	if mps := (resource.MPS{Folder: s.MPS}); s.MPS != "" {
+		all = append(all, bind(mps.Pipes(), pipesInside, false))
 	}
 	for _, v := range s.Spec.Volumes {
 		kind := mount.TypeBind

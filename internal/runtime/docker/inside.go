@@ -181,6 +181,7 @@ func (r Runtime) config(s resource.Session, slice string, granted map[string]str
 		"NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
 	}
 	maps.Copy(env, disguise.Environment(s, slice, true))
+	maps.Copy(env, disguise.MPS(s, pipesInside))
 	maps.Copy(env, granted)
 	for name := range s.Secret {
 		delete(env, name)

@@ -145,6 +145,7 @@ func (r Runtime) command(ctx context.Context, session string, p runtime.Program)
 // environment is what is set for the programs of a session in a folder.
 func environment(dir string, s resource.Session, sliceID string) map[string]string {
 	env := disguise.Environment(s, sliceID, false) // a program without the facade must not use the neighbour's slice
+	maps.Copy(env, disguise.MPS(s, resource.MPS{Folder: s.MPS}.Pipes()))
 	maps.Copy(env, s.Secret)
 	library := filepath.Join(dir, libraryDir)
 	if rest := cmp.Or(env["LD_LIBRARY_PATH"], os.Getenv("LD_LIBRARY_PATH")); rest != "" {

@@ -1,0 +1,125 @@
+package mps
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"cosplay/internal/resource"
+)
+
+// answerTime is how long a daemon may take to answer a command.
+const answerTime = 3 * time.Second
+
+// ask gives commands to the daemon of a folder, and returns the lines of its answer. A daemon that does not run or does
+// not answer is an error. The daemon does not report that it does not know a command.
+func ask(ctx context.Context, program string, m resource.MPS, commands ...string) ([]string, error) {
+	limited, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	command := exec.CommandContext(limited, program)
+	command.Dir, command.Env = "/", environment(m)
+	command.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
+	var out, complaint bytes.Buffer
+	command.Stdout, command.Stderr = &out, &complaint
+	err := command.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, fmt.Errorf("it does not answer %s within %s", commands[0], answerTime)
+	case err != nil:
+		return nil, errors.New(strings.TrimSpace(out.String() + complaint.String()))
+	}
+	return strings.Fields(out.String()), nil
+}
+
+// environment is that of the daemon and of commands to it. Nothing else of cosplay's environment is passed on.
+func environment(m resource.MPS) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), resource.PipeVariable + "=" + m.Pipes(), resource.LogVariable + "=" + m.Logs()}
+}
+
+// process is one of MPS.
+type process struct {
+	pid     int
+	control bool   // a daemon, else a server
+	pipe    string // its pipe folder; "" where its environment cannot be read
+	visible string // its CUDA_VISIBLE_DEVICES
+}
+
+// defaultPipe is the pipe folder of a daemon that was started without one.
+const defaultPipe = "/tmp/nvidia-mps"
+
+const (
+	kernelName = "nvidia-cuda-mps" // of a program of MPS in /proc/PID/comm, which has 15 characters
+	serverName = "nvidia-cuda-mps-server"
+)
+
+// processes are those of MPS on this machine. Commands to a daemon are not among them.
+func processes() (all []process) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		read := func(name string) string {
+			data, _ := os.ReadFile(filepath.Join("/proc", e.Name(), name)) // it may have ended
+			return string(data)
+		}
+		if strings.TrimSpace(read("comm")) != kernelName {
+			continue
+		}
+		words := strings.Split(strings.TrimRight(read("cmdline"), "\x00"), "\x00")
+		p := process{pid: pid, control: filepath.Base(words[0]) == Name}
+		if p.control && len(words) == 1 || !p.control && filepath.Base(words[0]) != serverName {
+			continue
+		}
+		if environ := strings.Split(read("environ"), "\x00"); len(environ) > 1 {
+			p.pipe, p.visible = variable(environ, resource.PipeVariable), variable(environ, "CUDA_VISIBLE_DEVICES")
+			if p.pipe == "" {
+				p.pipe = defaultPipe
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func variable(environ []string, name string) string {
+	i := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimPrefix(environ[i], name+"=")
+}
+
+// using are the processes of the daemon of a folder.
+func using(m resource.MPS) []process {
+	return slices.DeleteFunc(processes(), func(p process) bool { return p.pipe != m.Pipes() })
+}
+
+// user names who runs a process.
+func (p process) user() string {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d", p.pid))
+	if err != nil {
+		return "another user"
+	}
+	uid := strconv.Itoa(int(info.Sys().(*syscall.Stat_t).Uid))
+	if account, err := user.LookupId(uid); err == nil {
+		return account.Username
+	}
+	return "uid " + uid
+}

@@ -1,0 +1,256 @@
+// Package mps finds, starts and ends the control daemons of NVIDIA's Multi-Process Service (nvidia-cuda-mps-control).
+// A daemon runs as the user of the sessions, who needs no right of root for it, and serves one GPU.
+package mps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+)
+
+// Name is that of the control program.
+const Name = "nvidia-cuda-mps-control"
+
+// Service runs the daemons of one project on one host.
+type Service struct {
+	Dir   string              // in which each daemon has its folder
+	Known []string            // folders that the state has, wherever they are
+	As    *syscall.Credential // the user of the sessions; nil for the one who runs cosplay
+}
+
+// Program is the path of the control program; "" where it is missing.
+func Program() string {
+	path, err := exec.LookPath(Name)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+const (
+	startTime = 10 * time.Second // for a daemon to start or to end
+	pollEvery = 20 * time.Millisecond
+)
+
+// Exist reports whether the project may have a daemon.
+func (s Service) Exist() bool {
+	_, err := os.Stat(s.Dir)
+	return err == nil || len(s.Known) > 0
+}
+
+// Read finds the folders of the project with their daemons, and the control daemons of others.
+func (s Service) Read(ctx context.Context) (resource.MPSService, error) {
+	all := resource.MPSService{Program: Program(), Dir: s.Dir}
+	folders := slices.Clone(s.Known)
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return all, fmt.Errorf("looking for MPS daemons of the project: %w", err)
+	}
+	for _, e := range entries {
+		folders = append(folders, filepath.Join(s.Dir, e.Name()))
+	}
+	slices.Sort(folders)
+	running := processes()
+	for _, folder := range slices.Compact(folders) {
+		if _, err := os.Stat(folder); err == nil {
+			all.Own = append(all.Own, s.daemon(ctx, all.Program, folder, running))
+		}
+	}
+	for _, p := range running {
+		own := slices.ContainsFunc(all.Own, func(d resource.MPSDaemon) bool { return d.Pipes() == p.pipe })
+		if p.control && !own {
+			all.Foreign = append(all.Foreign, resource.ForeignDaemon{PID: p.pid, User: p.user(), Pipe: p.pipe, GPUs: p.visible})
+		}
+	}
+	return all, nil
+}
+
+// daemon reads what the daemon of a folder has set.
+func (s Service) daemon(ctx context.Context, program, folder string, running []process) resource.MPSDaemon {
+	d := resource.MPSDaemon{MPS: resource.MPS{Folder: folder}}
+	if !slices.ContainsFunc(running, func(p process) bool { return p.control && p.pipe == d.Pipes() }) {
+		return d
+	}
+	d.Running = true
+	err := error(prose.Advice{What: Name + " is missing, so the daemon cannot be asked", Fix: resource.InstallMPS})
+	if program != "" {
+		d.Percent, d.MemoryMiB, err = defaults(ctx, program, d.MPS)
+	}
+	if err != nil {
+		d.Silent = err.Error()
+	}
+	return d
+}
+
+// Run starts the daemon of a GPU, unless it runs, and sets its defaults. One that does not answer is replaced.
+func (s Service) Run(ctx context.Context, gpu string, want resource.MPS) error {
+	program := Program()
+	if program == "" {
+		return prose.Advice{What: "there is no " + Name, Fix: resource.InstallMPS}
+	}
+	if _, err := ask(ctx, program, want, "get_server_list"); err != nil {
+		if err := s.start(ctx, program, gpu, want); err != nil {
+			return fmt.Errorf("starting the MPS control daemon: %w", err)
+		}
+	}
+	if err := set(ctx, program, want); err != nil {
+		return fmt.Errorf("setting the limits of the MPS control daemon: %w", err)
+	}
+	return nil
+}
+
+// start starts a daemon in an empty folder.
+func (s Service) start(ctx context.Context, program, gpu string, want resource.MPS) error {
+	if err := end(ctx, want); err != nil {
+		return err
+	}
+	for _, dir := range []string{filepath.Dir(want.Folder), want.Folder, want.Pipes(), want.Logs()} {
+		if err := s.makeDir(dir); err != nil {
+			return err
+		}
+	}
+	if err := empty(want.Pipes()); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, program, "-d")
+	command.Dir = "/"
+	command.Env = append(environment(want), "CUDA_VISIBLE_DEVICES="+gpu)
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.As}
+	if text, err := command.CombinedOutput(); err != nil {
+		return prose.Advice{What: fmt.Sprintf("%s -d: %v %s", Name, err, strings.TrimSpace(string(text))), Fix: "read " + filepath.Join(want.Logs(), "control.log")}
+	}
+	return wait(ctx, func() error {
+		_, err := ask(ctx, program, want, "get_server_list")
+		return err
+	})
+}
+
+// makeDir makes a folder that only the user of the sessions can enter: the daemon lets everyone who can open its
+// sockets use the GPU.
+func (s Service) makeDir(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil && s.As != nil {
+		err = os.Lchown(dir, int(s.As.Uid), int(s.As.Gid))
+	}
+	return err
+}
+
+// empty removes the files of a daemon that has ended. The folder stays: containers have mounted it.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// Stop ends a daemon with its servers, and removes its folder.
+func (s Service) Stop(ctx context.Context, m resource.MPS) error {
+	if err := end(ctx, m); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(m.Folder); err != nil {
+		return fmt.Errorf("removing the folder of the MPS daemon: %w", err)
+	}
+	for dir := filepath.Dir(m.Folder); filepath.Base(dir) != "cosplay"; dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			break // it has other daemons
+		}
+	}
+	return nil
+}
+
+// end ends a daemon with its servers, by force if it does not end when it is asked.
+func end(ctx context.Context, m resource.MPS) error {
+	ended := func() error {
+		if left := using(m); len(left) > 0 {
+			return prose.Advice{What: fmt.Sprintf("process %d of the MPS daemon in %s does not end", left[0].pid, m.Folder), Fix: fmt.Sprintf("kill -9 %d", left[0].pid)}
+		}
+		return nil
+	}
+	if program := Program(); program != "" && ended() != nil {
+		if _, err := ask(ctx, program, m, "quit"); err == nil {
+			_ = wait(ctx, ended) // else by force
+		}
+	}
+	for _, p := range using(m) {
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+	return wait(ctx, ended)
+}
+
+// wait tries until there is no error.
+func wait(ctx context.Context, try func() error) error {
+	over := time.Now().Add(startTime)
+	for {
+		err := try()
+		if err == nil || ctx.Err() != nil || time.Now().After(over) {
+			return err
+		}
+		time.Sleep(pollEvery)
+	}
+}
+
+// set sets the defaults of a daemon, also for programs that connect to the servers it has.
+func set(ctx context.Context, program string, want resource.MPS) error {
+	commands := []string{fmt.Sprintf("set_default_device_pinned_mem_limit 0 %dM", want.MemoryMiB)}
+	servers, err := ask(ctx, program, want, "get_server_list")
+	if err != nil {
+		return err
+	}
+	if want.Percent > 0 {
+		commands = append(commands, fmt.Sprintf("set_default_active_thread_percentage %d", want.Percent))
+		for _, pid := range servers {
+			commands = append(commands, fmt.Sprintf("set_active_thread_percentage %s %d", pid, want.Percent))
+		}
+	}
+	if _, err := ask(ctx, program, want, commands...); err != nil {
+		return err
+	}
+	now := resource.MPSDaemon{MPS: resource.MPS{Folder: want.Folder}, Running: true}
+	if now.Percent, now.MemoryMiB, err = defaults(ctx, program, want); err != nil {
+		return err
+	}
+	if !now.Has(want) {
+		return prose.Advice{What: fmt.Sprintf("the daemon has %d %% and %d MiB instead of %d %% and %d MiB", now.Percent, now.MemoryMiB, want.Percent, want.MemoryMiB),
+			Fix: "read " + filepath.Join(want.Logs(), "control.log")}
+	}
+	return nil
+}
+
+// defaults are the limits of a daemon for programs that set none.
+func defaults(ctx context.Context, program string, m resource.MPS) (percent, memoryMiB int, err error) {
+	lines, err := ask(ctx, program, m, "get_default_active_thread_percentage", "get_default_device_pinned_mem_limit 0")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, line := range lines {
+		if whole, err := strconv.ParseFloat(line, 64); err == nil {
+			percent = int(whole)
+		} else if n, err := strconv.Atoi(strings.TrimRight(line, "GM")); err == nil {
+			memoryMiB = n
+			if strings.HasSuffix(line, "G") {
+				memoryMiB *= 1024
+			}
+		}
+	}
+	return percent, memoryMiB, nil
+}

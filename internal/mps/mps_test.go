@@ -1,0 +1,189 @@
+package mps
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cosplay/internal/need"
+	"cosplay/internal/resource"
+)
+
+const gpu = "GPU-11112222-3333-4444-5555-666677778888"
+
+// real is a service with NVIDIA's own control daemon, which starts without a GPU.
+func real(t *testing.T) (Service, resource.MPS) {
+	t.Helper()
+	dir, there := need.MPS(t)
+	if !there {
+		t.Skip("there is no " + Name)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	short, err := os.MkdirTemp("", "mps") // a Unix socket needs a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Service{Dir: filepath.Join(short, "cosplay", "mps")}
+	m := resource.MPS{Folder: filepath.Join(s.Dir, "0"), Percent: 30, MemoryMiB: 6656}
+	t.Cleanup(func() {
+		if err := s.Stop(t.Context(), m); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+		for _, p := range using(m) {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+		_ = os.RemoveAll(short)
+	})
+	return s, m
+}
+
+func run(t *testing.T, s Service, m resource.MPS) {
+	t.Helper()
+	if err := s.Run(t.Context(), gpu, m); err != nil {
+		t.Fatal(err)
+	}
+	if d := now(t, s, m); !d.Has(m) {
+		t.Fatalf("%+v does not have %+v", d, m)
+	}
+}
+
+func now(t *testing.T, s Service, m resource.MPS) resource.MPSDaemon {
+	t.Helper()
+	all, err := s.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := all.Daemon(m.Folder)
+	return d
+}
+
+// pid is the one process of a daemon.
+func pid(t *testing.T, m resource.MPS) int {
+	t.Helper()
+	all := using(m)
+	if len(all) != 1 {
+		t.Fatalf("the daemon has processes %v", all)
+	}
+	return all[0].pid
+}
+
+// TestDaemon gives NVIDIA's daemon each command that cosplay uses. Its log shows what it understood.
+func TestDaemon(t *testing.T) {
+	s, m := real(t)
+	if d := now(t, s, m); d.Running {
+		t.Fatalf("it runs already: %+v", d)
+	}
+	run(t, s, m)
+	first := pid(t, m)
+	info, err := os.Stat(m.Folder)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("other users can enter the folder of the daemon: %v %v", info, err)
+	}
+	run(t, s, m)
+	if pid(t, m) != first {
+		t.Error("a daemon that runs was started again")
+	}
+	more := m
+	more.Percent, more.MemoryMiB = 55, 700
+	run(t, s, more)
+	if d := now(t, s, m); d.Has(m) || d.Percent != 55 || d.MemoryMiB != 700 {
+		t.Errorf("after a change it is %+v", d)
+	}
+	log, err := os.ReadFile(filepath.Join(m.Logs(), "control.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"get_server_list", "set_default_device_pinned_mem_limit 0 6656M", "set_default_active_thread_percentage 30",
+		"get_default_active_thread_percentage", "get_default_device_pinned_mem_limit 0", "set_default_active_thread_percentage 55"} {
+		if !strings.Contains(string(log), "Cmd:"+command+"\n") {
+			t.Errorf("the daemon has no command %q", command)
+		}
+	}
+	for _, complaint := range []string{"Unknown", "Invalid", "rror"} {
+		if strings.Contains(string(log), complaint) {
+			t.Errorf("the daemon complains:\n%s", log)
+		}
+	}
+	if err := s.Stop(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(s.Dir); err == nil || len(using(m)) > 0 {
+		t.Errorf("something is left: %v %v", err, using(m))
+	}
+	if err := s.Stop(t.Context(), m); err != nil {
+		t.Errorf("what is stopped cannot be stopped again: %v", err)
+	}
+}
+
+// TestLost starts a daemon that was killed, and replaces one that does not answer. The pipe folder stays the one that
+// containers have mounted.
+func TestLost(t *testing.T) {
+	s, m := real(t)
+	run(t, s, m)
+	folder := func() uint64 {
+		info, err := os.Stat(m.Pipes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Sys().(*syscall.Stat_t).Ino
+	}
+	before := folder()
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		old := pid(t, m)
+		if err := syscall.Kill(old, signal); err != nil {
+			t.Fatal(err)
+		}
+		d := now(t, s, m)
+		if silent := signal == syscall.SIGSTOP; d.Running != silent || (d.Silent != "") != silent {
+			t.Errorf("after %s: %+v", signal, d)
+		}
+		run(t, s, m)
+		if pid(t, m) == old {
+			t.Errorf("after %s the daemon is the same", signal)
+		}
+	}
+	if folder() != before {
+		t.Error("the pipe folder is another one")
+	}
+}
+
+// TestForeign finds a daemon that another program has started, and leaves it alone.
+func TestForeign(t *testing.T) {
+	s, m := real(t)
+	other := resource.MPS{Folder: t.TempDir()}
+	for _, dir := range []string{other.Pipes(), other.Logs()} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.Command(Program(), "-d")
+	command.Env = append(environment(other), "CUDA_VISIBLE_DEVICES="+gpu[:12])
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	foreign := pid(t, other)
+	defer func() { _ = syscall.Kill(foreign, syscall.SIGKILL) }()
+	run(t, s, m)
+	all, err := s.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all.Foreign, func(d resource.ForeignDaemon) bool { return d.PID == foreign })
+	if i < 0 {
+		t.Fatalf("the foreign daemon %d is not among %+v", foreign, all.Foreign)
+	}
+	d := all.Foreign[i]
+	if d.Pipe != other.Pipes() || d.User == "" || !d.Serves(resource.GPU{UUID: gpu}, false) || d.Serves(resource.GPU{UUID: "GPU-9"}, true) {
+		t.Errorf("it is read as %+v", d)
+	}
+	if err := s.Stop(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if pid(t, other) != foreign {
+		t.Error("the foreign daemon has ended")
+	}
+}

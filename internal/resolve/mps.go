@@ -1,0 +1,114 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+)
+
+// longestPipes is how long the path of an MPS daemon's pipe folder may be, in bytes: that of a Unix socket in it has at
+// most 107.
+const longestPipes = 107 - len("/control_privileged")
+
+// daemons gives each GPU whose sessions use MPS its control daemon, and tells the sessions where it is.
+func (r *resolver) daemons(d resource.Desired) resource.Desired {
+	refused := map[string]bool{}
+	for i := range d.GPUs {
+		gpu := &d.GPUs[i]
+		for n := range d.Sessions {
+			s := &d.Sessions[n]
+			if s.Slice.Sharing != resource.SharingMPS || !s.IsOn(gpu.Key()) || refused[gpu.Host] {
+				continue
+			}
+			if gpu.MPS == nil {
+				if gpu.MPS = r.daemon(gpu.Key(), s.Address); gpu.MPS == nil {
+					refused[gpu.Host] = true
+					continue
+				}
+			}
+			s.MPS = gpu.MPS.Folder
+			r.warnOfShm(*s)
+			gpu.MPS.Percent = max(gpu.MPS.Percent, s.Slice.Percent)
+			gpu.MPS.MemoryMiB = max(gpu.MPS.MemoryMiB, s.Target.MemoryMiB+resource.ContextMiB)
+		}
+	}
+	return d
+}
+
+// daemon is the control daemon of a GPU: that of the state, or a new one. It is nil where none can run, which is an
+// error on hardware.
+func (r *resolver) daemon(gpu resource.GPUKey, of resource.Address) *resource.MPS {
+	host, _ := r.live.Host(gpu.Host)
+	at := r.attribute(of, "sharing")
+	held, _ := r.prior.GPU(gpu.Host, gpu.UUID)
+	daemon := resource.MPS{Folder: host.MPS.Folder(gpu.UUID)}
+	if held.MPS != nil {
+		daemon.Folder = held.MPS.Folder
+	}
+	g, _ := r.live.GPU(gpu.Host, gpu.UUID)
+	if host.MPS.Dir == "" { // the host was not read
+		return nil
+	}
+	switch foreign, serves := foreignDaemon(host, g); {
+	case host.MPS.Program == "" && host.Simulated != "":
+		r.report(hcl.DiagWarning, at, fmt.Sprintf("host %q runs no MPS daemon: there is no nvidia-cuda-mps-control", gpu.Host),
+			"Sessions of this simulated host work without it; cosplay's own accounting holds their memory. To run NVIDIA's daemon, "+resource.InstallMPS+".")
+		return nil
+	case host.MPS.Program == "":
+		r.report(hcl.DiagError, at, fmt.Sprintf("host %q cannot run MPS: there is no nvidia-cuda-mps-control", gpu.Host),
+			"Fix: "+resource.InstallMPS+", or write sharing = \"time-slice\".")
+		return nil
+	case serves:
+		r.report(hcl.DiagError, at, fmt.Sprintf("GPU %d of host %q has an MPS daemon of %s: process %d", g.Index, gpu.Host, foreign.User, foreign.PID),
+			foreignAdvice(foreign))
+		return nil
+	case len(daemon.Pipes()) > longestPipes:
+		r.report(hcl.DiagError, at, "the folder of the MPS daemon has too long a path", fmt.Sprintf("%s has %d characters, and a Unix socket in it needs %d at most. Fix: set XDG_STATE_HOME to a shorter path.", daemon.Pipes(), len(daemon.Pipes()), longestPipes))
+		return nil
+	}
+	return &daemon
+}
+
+// warnOfShm says that a limit of a container has no effect: programs share memory with the MPS server.
+func (r *resolver) warnOfShm(s resource.Session) {
+	if s.Spec.Limits.ShmMiB == 0 || s.Spec.IsZero() {
+		return
+	}
+	r.report(hcl.DiagWarning, r.attribute(s.Address, "limits.shm_size"), "limits.shm_size has no effect with MPS",
+		"Programs share memory with the MPS server of this machine, so the container has the machine's IPC namespace and its /dev/shm.")
+}
+
+// attribute is where the block of a session has an attribute.
+func (r *resolver) attribute(a resource.Address, name string) *hcl.Range {
+	if i := slices.IndexFunc(r.intent.Sessions, func(s config.Session) bool { return s.Address == a }); i >= 0 {
+		return rangeOf(r.intent.Sessions[i].Ranges, name)
+	}
+	return nil
+}
+
+// foreignDaemon finds a control daemon that is not the project's and serves a GPU. Simulated GPUs of several projects
+// have one UUID: the daemons of cosplay do not serve each other's.
+func foreignDaemon(host resource.Host, g resource.GPU) (resource.ForeignDaemon, bool) {
+	hardware := host.Simulated == ""
+	for _, d := range host.MPS.Foreign {
+		if d.Serves(g, hardware) && (hardware || !strings.Contains(d.Pipe, "/cosplay/mps/")) {
+			return d, true
+		}
+	}
+	return resource.ForeignDaemon{}, false
+}
+
+func foreignAdvice(d resource.ForeignDaemon) string {
+	where := ""
+	if d.Pipe != "" {
+		where = fmt.Sprintf(" Its pipe folder is %s.", d.Pipe)
+	}
+	stop := "ask its owner to end it (echo quit | nvidia-cuda-mps-control)"
+	return prose.Stop("cosplay did not start it and leaves it alone; a GPU can have one MPS daemon." + where + " Fix: " + stop + ", or use another GPU or sharing = \"time-slice\"")
+}

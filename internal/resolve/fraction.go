@@ -8,6 +8,7 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/config"
+	"cosplay/internal/place"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -18,6 +19,7 @@ func (r *resolver) fractions() {
 	if !slices.ContainsFunc(r.intent.Sessions, func(s config.Session) bool { return s.Fraction > 0 }) {
 		return
 	}
+	r.anyWay = map[resource.Address]bool{}
 	intent := *r.intent
 	intent.Sessions = make([]config.Session, 0, len(r.intent.Sessions))
 	for _, s := range r.intent.Sessions {
@@ -56,11 +58,66 @@ func (r *resolver) ownCard(s *config.Session) bool {
 		s.Sharing = resource.SharingTime
 		if model.MIG() {
 			s.Sharing = resource.SharingMIG
+			r.anyWay[s.Address] = true
 		}
 	}
 	divided := s.Sharing == resource.SharingMIG || s.Sharing == resource.SharingMPS && model.DividesSMs()
 	s.Target = card.Part(s.Fraction, model.MemoryMiB, divided)
 	return true
+}
+
+// place places the sessions. If MIG has no room for all that have a fraction, those that may share a GPU in any way share
+// it by time slices: as few blocks as possible, and none that has its slice already.
+func (r *resolver) place() place.Result {
+	result := place.Place(r.cards, r.wanted)
+	refused := map[string]bool{} // blocks
+	for _, refusal := range result.Refused {
+		for _, a := range refusal.Addresses {
+			if r.anyWay[a] {
+				refused[a.Name] = true
+			}
+		}
+	}
+	if len(refused) == 0 {
+		return result
+	}
+	for _, all := range []bool{false, true} {
+		wanted, turned := r.byTurns(func(a resource.Address) bool { return all || refused[a.Name] })
+		if again := place.Place(r.cards, wanted); len(again.Refused) == 0 {
+			r.wanted = wanted
+			r.take(turned)
+			return again
+		}
+	}
+	return result
+}
+
+// byTurns are the requests, with those of some blocks for time slices, and the sessions of which that is so.
+func (r *resolver) byTurns(blocks func(resource.Address) bool) (wanted []place.Request, turned []place.Request) {
+	wanted = slices.Clone(r.wanted)
+	for i := range wanted {
+		w := &wanted[i]
+		card, err := catalog.Target(w.Target.Name)
+		if w.Kept != nil || !r.anyWay[w.Address] || !blocks(w.Address) || err != nil {
+			continue
+		}
+		memory := w.Target.MemoryMiB
+		w.Want.Sharing, w.Target = resource.SharingTime, card.Part(w.Want.Fraction, 0, false)
+		w.Target.MemoryMiB = memory
+		turned = append(turned, *w)
+	}
+	return wanted, turned
+}
+
+// take gives sessions of the configuration what was chosen for them, and says so.
+func (r *resolver) take(chosen []place.Request) {
+	for _, w := range chosen {
+		i := slices.IndexFunc(r.intent.Sessions, func(s config.Session) bool { return s.Address == w.Address })
+		s := &r.intent.Sessions[i]
+		s.Sharing, s.Target = w.Want.Sharing, w.Target
+		r.add(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("session %q shares a whole GPU by time slices", w.Address.Name), Subject: rangeOf(s.Ranges, "fraction"),
+			Detail: "MIG has no slices for all parts of the GPU, so that its memory alone is divided. With sharing = \"mig\", what does not fit is refused."})
+	}
 }
 
 // models are the different models of GPU that a session may have.

@@ -25,7 +25,7 @@ func Desired(intent *config.Intent, person Person, prior resource.Prior, live re
 	r.fractions()
 	r.warnOfUnusable()
 	r.requests()
-	result := place.Place(r.cards, r.wanted)
+	result := r.place()
 	r.refuse(result)
 	desired := r.daemons(r.desired(result))
 	r.warnOfDegraded(desired.GPUs)
@@ -48,6 +48,8 @@ type resolver struct {
 	scope      Scope
 	cards      []place.GPU
 	wanted     []place.Request
+
+	anyWay map[resource.Address]bool // sessions with a fraction that may share a GPU in any way
 
 	waiting []resource.Session // on GPUs that cannot be read, or excluded from the plan
 	diags   hcl.Diagnostics

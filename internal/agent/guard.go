@@ -255,11 +255,13 @@ func (d device) placeInReason(s resource.Slice, need resource.Need) error {
 	if !nameForm().MatchString(s.Host) {
 		return leaving(&Error{GPU: d.String(), Message: "the slice's host has no name that can be written down"}, nil)
 	}
-	p, err := d.offered(s.Profile, need)
+	p, err := d.offered(s, need)
 	if err != nil {
 		return leaving(err, nil)
 	}
-	if !slices.Contains(p.Starts, s.Start) || s.Size != p.size {
+	model := resource.Model{Profiles: []resource.Profile{p.Profile}}
+	_, known := model.Profile(s.Profile)
+	if !slices.Contains(p.Starts, s.Start) || s.Size != p.size || !known || !slices.Contains(model.ComputeStarts(s.Profile), s.ComputeStart) {
 		return leaving(&Error{GPU: d.String(), Message: fmt.Sprintf("%s: there is no %s of %d slots at slot %d", d, s.Profile, s.Size, s.Start)}, nil)
 	}
 	_, found, err := d.find(s)

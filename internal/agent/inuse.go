@@ -63,7 +63,7 @@ func (l *nvmlLibrary) inUseBy(err error) error {
 func (d device) heldBy(held instanceID) prose.Advice {
 	what := "the GPU"
 	if held != nil {
-		what = fmt.Sprintf("GPU instance %d", held.gpu)
+		what = held.String()
 	}
 	holders := d.listed(held)
 	var files []string
@@ -94,7 +94,9 @@ func (d device) listed(held instanceID) []resource.Process {
 		return nil
 	}
 	if held != nil {
-		gpu.Processes = slices.DeleteFunc(gpu.Processes, func(p resource.Process) bool { return p.GPUInstance == nil || *p.GPUInstance != held.gpu })
+		gpu.Processes = slices.DeleteFunc(gpu.Processes, func(p resource.Process) bool {
+			return !p.In(resource.Handle{GPUInstance: held.gpu, ComputeInstance: held.compute})
+		})
 	}
 	for i := range gpu.Processes {
 		gpu.Processes[i].Name = processName(procRoot, gpu.Processes[i].PID)
@@ -109,8 +111,12 @@ func deviceFiles(root string, minor int, held instanceID) []string {
 		return []string{fmt.Sprintf("/dev/nvidia%d", minor)}
 	}
 	instance := filepath.Join(root, "driver/nvidia/capabilities", fmt.Sprintf("gpu%d/mig/gi%d", minor, held.gpu))
+	capabilities := []string{filepath.Join(instance, fmt.Sprintf("ci%d", held.compute), "access")}
+	if !held.part { // else processes in other compute instances have it open as well
+		capabilities = append([]string{filepath.Join(instance, "access")}, capabilities...)
+	}
 	var files []string
-	for _, access := range []string{filepath.Join(instance, "access"), filepath.Join(instance, fmt.Sprintf("ci%d", held.compute), "access")} {
+	for _, access := range capabilities {
 		text, _ := os.ReadFile(access) // without the file the driver has no such capability
 		for line := range strings.Lines(string(text)) {
 			if number, ok := strings.CutPrefix(line, "DeviceFileMinor:"); ok {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -110,8 +111,7 @@ func (d device) profiles() ([]gpuProfile, error) {
 	return all, nil
 }
 
-// slices lists the GPU instances, each with its first compute instance. One without any is
-// an incomplete slice, with an empty UUID.
+// slices lists the compute instances. A GPU instance without any is an incomplete slice, with an empty UUID.
 func (d device) slices(profiles []gpuProfile) ([]resource.LiveSlice, error) {
 	uuids, err := d.migUUIDs()
 	if err != nil {
@@ -135,21 +135,74 @@ func (d device) slices(profiles []gpuProfile) ([]resource.LiveSlice, error) {
 					Start: int(info.Placement.Start), Size: int(info.Placement.Size)},
 				Handle: resource.Handle{GPUInstance: int(info.Id)},
 			}
-			// A GPU instance has at most 8 compute instances; the lowest names the slice.
-			for ci := range 8 {
-				if uuid, ok := uuids[instanceIDs{at.GPUInstance, ci}]; ok {
-					at.ComputeInstance, at.UUID = ci, uuid
-					break
-				}
+			compute, err := d.computeInstances(at, instance, p, uuids)
+			if err != nil {
+				return nil, err
 			}
-			all = append(all, at)
+			if len(compute) == 0 {
+				compute = append(compute, at)
+			}
+			all = append(all, compute...)
 		}
 	}
-	slices.SortFunc(all, func(a, b resource.LiveSlice) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(all, func(a, b resource.LiveSlice) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ComputeStart, b.ComputeStart))
+	})
 	return all, nil
 }
 
-type instanceIDs struct{ gpu, compute int }
+// maxComputeInstances of a GPU instance are numbered from 0.
+const maxComputeInstances = 8
+
+// computeInstances lists the compute instances of a GPU instance as slices. Where the driver does not report their
+// places, the first one counts as the only one.
+func (d device) computeInstances(at resource.LiveSlice, instance nvml.GpuInstance, p gpuProfile, uuids map[instanceIDs]string) (all []resource.LiveSlice, err error) {
+	for ci := range maxComputeInstances {
+		uuid, ok := uuids[instanceIDs{gpu: at.GPUInstance, compute: ci}]
+		if !ok {
+			continue
+		}
+		one := at
+		one.ComputeInstance, one.UUID = ci, uuid
+		place, err := d.computePlace(instance, ci)
+		switch size := int(place.Size); {
+		case unavailable(err):
+			return []resource.LiveSlice{one}, nil
+		case isCode(err, nvml.ERROR_NOT_FOUND): // another process has destroyed it
+			continue
+		case err != nil:
+			return nil, err
+		case size > 0 && size < p.ComputeSlices:
+			one.Profile, one.ComputeStart = resource.DividedProfile(size, p.Name), int(place.Start)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (d device) computePlace(instance nvml.GpuInstance, id int) (place nvml.ComputeInstancePlacement, err error) {
+	compute, err := get(d, "nvmlGpuInstanceGetComputeInstanceById", func() (nvml.ComputeInstance, nvml.Return) {
+		return instance.GetComputeInstanceById(id)
+	})
+	if err != nil {
+		return place, err
+	}
+	info, err := get(d, "nvmlComputeInstanceGetInfo_v2", compute.GetInfo)
+	return info.Placement, err
+}
+
+// instanceIDs are those of a slice. part says that its compute instance leaves a part of the GPU instance to others.
+type instanceIDs struct {
+	gpu, compute int
+	part         bool
+}
+
+func (ids instanceIDs) String() string {
+	if ids.part {
+		return fmt.Sprintf("compute instance %d of GPU instance %d", ids.compute, ids.gpu)
+	}
+	return fmt.Sprintf("GPU instance %d", ids.gpu)
+}
 
 func (d device) migUUIDs() (map[instanceIDs]string, error) {
 	count, err := get(d, "nvmlDeviceGetMaxMigDeviceCount", d.GetMaxMigDeviceCount)
@@ -179,7 +232,7 @@ func (d device) migUUIDs() (map[instanceIDs]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		uuids[instanceIDs{gi, ci}] = uuid
+		uuids[instanceIDs{gpu: gi, compute: ci}] = uuid
 	}
 	return uuids, nil
 }

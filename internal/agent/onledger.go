@@ -92,7 +92,7 @@ func (l *nvmlLibrary) allowed(r request) error {
 	}
 	switch r.Op {
 	case opCreateSlice:
-		return e.Making(r.Slice.Slice, l.look(r))
+		return e.Making(r.Slice.Slice, r.Need.Beside, l.look(r))
 	case opDestroySlice:
 		return e.Destroying(*r.Slice)
 	}

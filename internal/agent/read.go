@@ -220,6 +220,10 @@ func (d device) readProcesses(gpu *resource.GPU) error {
 			id := int(p.GpuInstanceId)
 			process.GPUInstance = &id
 		}
+		if p.ComputeInstanceId != math.MaxUint32 && process.GPUInstance != nil {
+			id := int(p.ComputeInstanceId)
+			process.ComputeInstance = &id
+		}
 		gpu.Processes = append(gpu.Processes, process)
 	}
 	slices.SortFunc(gpu.Processes, func(a, b resource.Process) int { return cmp.Compare(a.PID, b.PID) })

@@ -65,6 +65,8 @@ type wirePlacement struct {
 	Profile string `json:"profile,omitempty"`
 	Start   int    `json:"start"`
 	Size    int    `json:"size"`
+
+	ComputeStart int `json:"compute_start,omitempty"`
 }
 
 type wireHandle struct {
@@ -78,6 +80,8 @@ type wireHandle struct {
 type wireNeed struct {
 	SMs       int `json:"sms"`
 	MemoryMiB int `json:"memory_mib"`
+
+	Beside string `json:"beside,omitempty"`
 }
 
 type wireHolder struct {
@@ -166,11 +170,12 @@ type wireProfile struct {
 }
 
 type wireProcess struct {
-	PID         int    `json:"pid"`
-	Name        string `json:"name,omitempty"`
-	MemoryMiB   int    `json:"memory_mib"`
-	GPUInstance *int   `json:"gpu_instance,omitempty"`
-	Session     string `json:"session,omitempty"`
+	PID             int    `json:"pid"`
+	Name            string `json:"name,omitempty"`
+	MemoryMiB       int    `json:"memory_mib"`
+	GPUInstance     *int   `json:"gpu_instance,omitempty"`
+	ComputeInstance *int   `json:"compute_instance,omitempty"`
+	Session         string `json:"session,omitempty"`
 }
 
 type wireDegradation struct {
@@ -271,11 +276,11 @@ func point[T, R any](value *T, of func(T) R) *R {
 }
 
 func sliceToWire(s resource.LiveSlice) wireSlice {
-	return wireSlice{wirePlacement: wirePlacement{Host: s.Host, GPU: s.GPU, Profile: s.Profile, Start: s.Start, Size: s.Size}, wireHandle: wireHandle(s.Handle), Imported: s.Imported, Serial: s.Serial}
+	return wireSlice{wirePlacement: wirePlacement{Host: s.Host, GPU: s.GPU, Profile: s.Profile, Start: s.Start, Size: s.Size, ComputeStart: s.ComputeStart}, wireHandle: wireHandle(s.Handle), Imported: s.Imported, Serial: s.Serial}
 }
 
 func (w wireSlice) slice() resource.LiveSlice {
-	placement := resource.Slice{Host: w.Host, GPU: w.GPU, Profile: w.Profile, Start: w.Start, Size: w.Size}
+	placement := resource.Slice{Host: w.Host, GPU: w.GPU, Profile: w.Profile, Start: w.Start, Size: w.Size, ComputeStart: w.ComputeStart}
 	return resource.LiveSlice{Slice: placement, Handle: resource.Handle(w.wireHandle), Imported: w.Imported, Serial: w.Serial}
 }
 

@@ -227,7 +227,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	case plan.StopMPS:
 		err = r.mps(op.Host, func(m MPS) error { return m.Stop(ctx, op.MPS) })
 	case plan.CreateSlice:
-		need := resource.Need{SMs: op.Session.Fit.Got.SMs, MemoryMiB: op.Session.Target.MemoryMiB}
+		need := resource.Need{SMs: op.Session.Fit.Got.SMs, MemoryMiB: op.Session.Target.MemoryMiB, Beside: beside(prior, op.Beside)}
 		err = r.gpus(op.Session.Slice.Host, func(g GPUs) error {
 			slice, err := g.CreateSlice(ctx, op.Session.Slice.Place(), need)
 			made.Handle = &slice.Handle
@@ -291,6 +291,17 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		err = fmt.Errorf("no way to carry out %T", op)
 	}
 	return made, err
+}
+
+// beside is the UUID of the compute instance of a session; "" for none.
+func beside(prior resource.Prior, a *resource.Address) string {
+	if a == nil {
+		return ""
+	}
+	if s, _ := prior.Session(*a); s.Handle != nil {
+		return s.Handle.UUID
+	}
+	return ""
 }
 
 // sharedByOther reports whether another session has the slice of a session, too.

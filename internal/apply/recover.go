@@ -217,7 +217,7 @@ func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 	us, _ := held.Holder(lineage)
 	return slices.ContainsFunc(us.Slices, func(o resource.LiveSlice) bool {
 		o.Host = s.Host // its name in the configuration may have changed
-		return o.Slice.Place() == s.Slice.Place() && (o.UUID == "" || o.Match(s) != resource.OtherSlice)
+		return s.IsAt(o.Slice) && (o.UUID == "" || o.Match(s) != resource.OtherSlice)
 	})
 }
 
@@ -241,9 +241,9 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 		return plan.Fold(prior, op, unseen), resource.Note{Kind: resource.SliceUnseen}
 	case other == nil:
 		return prior, resource.Note{Kind: resource.StepNotDone}
-	case e.Sure && other.Slice == want && other.GPUInstance == e.Made.Handle.GPUInstance:
+	case e.Sure && other.IsAt(want) && other.GPUInstance == e.Made.Handle.GPUInstance:
 		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), resource.Note{Kind: resource.InstanceTaken}
-	case other.Slice != want, slices.Contains(begin.Slices, *other), !host.Unbooked && !noted(live, begin.Lineage, *other):
+	case !other.IsAt(want), slices.Contains(begin.Slices, *other), !host.Unbooked && !noted(live, begin.Lineage, *other):
 		return prior, resource.Note{Kind: resource.SliceIsForeign, Slice: *other}
 	case inUse(g, *other):
 		return prior, resource.Note{Kind: resource.SliceInUse, Slice: *other}
@@ -252,7 +252,7 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 }
 
 func inUse(g resource.GPU, s resource.LiveSlice) bool {
-	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == s.GPUInstance })
+	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.In(s.Handle) })
 }
 
 // Reconsider looks for the slices that were not readable when they were settled, once their GPU is back.
@@ -268,7 +268,7 @@ func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 		}
 		host, _ := live.Host(s.Slice.Host)
 		l := diff.Overlapping(g, s.Slice)
-		if l != nil && l.Slice == s.Slice.Place() && host.BootID == prior.BootIDs[host.Name] && noted(live, prior.Lineage, *l) && !inUse(g, *l) {
+		if l != nil && l.IsAt(s.Slice) && host.BootID == prior.BootIDs[host.Name] && noted(live, prior.Lineage, *l) && !inUse(g, *l) {
 			prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &l.Handle})
 		} else {
 			prior = plan.Fold(prior, plan.DestroySlice{Address: s.Address}, plan.Made{})

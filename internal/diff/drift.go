@@ -219,7 +219,7 @@ func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
 func ForeignProcesses(g resource.GPU, placements resource.Placements) []resource.Process {
 	own := func(p resource.Process) bool {
 		return slices.ContainsFunc(placements.On(g), func(s *resource.PriorSession) bool {
-			inSlice := p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance
+			inSlice := s.Handle != nil && p.In(*s.Handle)
 			return inSlice || s.Slice.Whole() && p.Session == s.ID
 		})
 	}
@@ -382,7 +382,7 @@ func is(l resource.LiveSlice, s *resource.PriorSession) bool {
 // Overlapping finds a slice that occupies slots of a wanted one.
 func Overlapping(g resource.GPU, want resource.Slice) *resource.LiveSlice {
 	for _, l := range g.Slices {
-		if l.Start < want.Start+want.Size && want.Start < l.Start+l.Size {
+		if l.Crosses(want) {
 			found := l // a copy: the state keeps it, and what was read may change
 			return &found
 		}

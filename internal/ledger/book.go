@@ -295,9 +295,14 @@ func (e Entry) Settled(now resource.Settings) error {
 }
 
 // Making records a slice before it is created.
-func (e Entry) Making(s resource.Slice, look Look) error {
-	_, found, err := e.afterReboot(look)
+//
+// beside is the UUID of the slice in whose GPU instance it is created, "" for none.
+func (e Entry) Making(s resource.Slice, beside string, look Look) error {
+	page, found, err := e.afterReboot(look)
 	if err != nil {
+		return err
+	}
+	if err := maySplit(page, e.Holder.Lineage, s, beside); err != nil {
 		return err
 	}
 	return e.slice(ourDeath|growing, resource.LiveSlice{Slice: s}, found)

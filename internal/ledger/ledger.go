@@ -219,6 +219,17 @@ func NoteSlice(g *resource.Page, lineage string, s resource.LiveSlice) error {
 	return nil
 }
 
+// maySplit allows only the holder that created a slice to create another one in its GPU instance.
+func maySplit(g resource.Page, lineage string, s resource.Slice, beside string) error {
+	own, _ := g.Holder(lineage)
+	if beside == "" || slices.ContainsFunc(own.Slices, func(o resource.LiveSlice) bool {
+		return o.UUID == beside && at(o.Instance()) == at(s.Instance())
+	}) {
+		return nil
+	}
+	return refuse(planAgain, "the ledger knows of no slice %s at slot %d that this project made, so no %s is created in its GPU instance", beside, s.Start, s.Profile)
+}
+
 // MayDestroy allows only the holder that created a slice to destroy it.
 func MayDestroy(g *resource.Page, lineage string, s resource.LiveSlice) error {
 	h, holds := g.Holder(lineage)

@@ -89,7 +89,7 @@ func (c *class) shares() bool { return c.sharing.Shares() }
 // mayHave reports whether sessions of the class may have a slice, or a whole GPU.
 func (c *class) mayHave(whole bool) bool {
 	switch c.sharing {
-	case resource.SharingMIG:
+	case resource.SharingMIG, resource.SharingCompute:
 		return !whole
 	case resource.SharingExclusive, resource.SharingMPS:
 		return whole

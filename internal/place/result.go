@@ -77,7 +77,7 @@ func (f *fleet) price(c *card, cl *class, p Placed) Warning {
 		}
 	case resource.SharingMPS:
 		how = "by MPS"
-	case resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive:
+	case resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive, resource.SharingCompute:
 	}
 	return Warning{Text: fmt.Sprintf("%s %s on %s at %d MHz is %s", cl.target.ShortName(), how, f.label(c), p.Fit.ClockMHz, note),
 		Sessions: []resource.Address{p.Address}, Note: note, Far: got > cl.aloneError+counted(farOff) || c.Busy && c.isWhole()}

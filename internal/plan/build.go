@@ -94,7 +94,7 @@ type builder struct {
 	ended      byGPU                       // steps that end what runs on a GPU
 	last       byGPU                       // the last step of a GPU's set-up
 	leaving    map[resource.Slice]*leaving // by place: the sessions that leave a slice that is removed
-	shared     map[resource.Slice]sharer   // by place: slices that sessions can join
+	shared     map[resource.Slice]sharer   // by GPU instance: slices that sessions can join, or get a compute instance beside
 	up         map[string][]string         // steps that bring the sessions of a block up
 	down       map[string][]string         // steps that remove what depends on a block
 }
@@ -108,6 +108,7 @@ type leaving struct {
 // A sharer is a session that has a slice.
 type sharer struct {
 	address resource.Address
+	slice   resource.Slice
 	made    []string // the step that creates the slice, unless it exists
 }
 
@@ -117,7 +118,7 @@ func (b *builder) noteSlices(changes []diff.SessionChange) {
 		if c.Before == nil {
 			continue
 		}
-		at := c.Before.Slice.Place()
+		at, instance := c.Before.Slice.Place(), c.Before.Slice.Instance()
 		if c.Slice == diff.Remove || c.Slice == diff.Remake {
 			if b.leaving[at] == nil {
 				b.leaving[at] = &leaving{}
@@ -127,7 +128,7 @@ func (b *builder) noteSlices(changes []diff.SessionChange) {
 		_, there := diff.OwnSlice(*c.Before, b.live)
 		ends := c.Action == diff.Delete || c.Action == diff.Forget
 		if c.Slice == diff.Keep && there && !ends && (c.After == nil || c.After.Slice == c.Before.Slice) {
-			b.shared[at] = sharer{address: c.Address}
+			b.shared[instance] = sharer{address: c.Address, slice: at}
 		}
 	}
 }
@@ -268,15 +269,22 @@ func (b *builder) bringUp(c diff.SessionChange) {
 
 // slice creates the slice of a session, or lets it join one that it shares.
 func (b *builder) slice(a resource.Address, s resource.Session, needs []string) []string {
-	id, at := a.String(), s.Slice.Place()
-	if with, made := b.shared[at]; made && s.Slice.Shared() {
+	id, at := a.String(), s.Slice.Instance()
+	with, made := b.shared[at]
+	if made && s.Slice.Shared() && with.slice == s.Slice.Place() {
 		return []string{b.add(Step{ID: id + "/slice", Group: id, Needs: slices.Concat(needs, with.made),
 			Do: OpJSON{JoinSlice{Session: s, With: with.address}}, Undo: OpJSON{LeaveSlice{Address: a}}})}
 	}
-	made := []string{b.add(Step{ID: id + "/slice", Group: id, Needs: needs,
-		Do: OpJSON{CreateSlice{Session: s}}, Undo: OpJSON{DestroySlice{Address: a, Slice: s.Slice}}})}
-	b.shared[at] = sharer{a, made}
-	return made
+	create := CreateSlice{Session: s}
+	if made {
+		create.Beside = &with.address
+	}
+	steps := []string{b.add(Step{ID: id + "/slice", Group: id, Needs: slices.Concat(needs, with.made),
+		Do: OpJSON{create}, Undo: OpJSON{DestroySlice{Address: a, Slice: s.Slice}}})}
+	if !made {
+		b.shared[at] = sharer{a, s.Slice.Place(), steps}
+	}
+	return steps
 }
 
 // prepare creates a session's body, or brings it up to date, after the sessions that it depends on.

@@ -83,9 +83,11 @@ type (
 		GPU  string       `json:"gpu"`
 		MPS  resource.MPS `json:"mps"`
 	}
-	// CreateSlice creates the MIG slice of a session.
+	// CreateSlice creates the MIG slice of a session: a GPU instance with a compute instance, or the latter alone, beside
+	// that of another session.
 	CreateSlice struct {
-		Session resource.Session `json:"session"`
+		Session resource.Session  `json:"session"`
+		Beside  *resource.Address `json:"beside,omitempty"`
 	}
 	// DestroySlice removes the MIG slice that the state has for a session, unless another session shares it.
 	DestroySlice struct {

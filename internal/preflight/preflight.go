@@ -192,7 +192,7 @@ func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
 func (f *Flight) sessionOf(g resource.GPU, p resource.Process) (resource.PriorSession, bool) {
 	i := slices.IndexFunc(f.Prior.Sessions, func(s resource.PriorSession) bool {
 		return s.IsOn(resource.GPUKey{Host: g.Host, UUID: g.UUID}) &&
-			(s.Slice.Whole() && p.Session == s.ID || p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
+			(s.Slice.Whole() && p.Session == s.ID || s.Handle != nil && p.In(*s.Handle))
 	})
 	if i < 0 {
 		return resource.PriorSession{}, false
@@ -238,7 +238,7 @@ func (f *Flight) inUse(c diff.SessionChange) {
 	}
 	g, _ := f.Live.GPU(c.Before.Slice.Host, c.Before.Slice.GPU)
 	in := slices.DeleteFunc(slices.Clone(g.Processes), func(p resource.Process) bool {
-		return p.GPUInstance == nil || *p.GPUInstance != c.Before.Handle.GPUInstance
+		return !p.In(*c.Before.Handle)
 	})
 	if len(in) == 0 {
 		return

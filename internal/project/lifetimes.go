@@ -109,7 +109,7 @@ func (p *Project) active(ctx context.Context, s resource.PriorSession, prior res
 		return true
 	}
 	if slices.ContainsFunc(g.Processes, func(one resource.Process) bool {
-		inSlice := s.Handle != nil && one.GPUInstance != nil && *one.GPUInstance == s.Handle.GPUInstance
+		inSlice := s.Handle != nil && one.In(*s.Handle)
 		return inSlice || s.Slice.Whole() && one.Session == s.ID
 	}) {
 		return true

@@ -116,11 +116,12 @@ type Degradation struct {
 
 // Process is a process that uses a GPU.
 type Process struct {
-	PID         int    `json:"pid"`                    // process ID
-	Name        string `json:"name,omitempty"`         // of its program
-	MemoryMiB   int    `json:"memory_mib"`             // GPU memory that it uses, MiB
-	GPUInstance *int   `json:"gpu_instance,omitempty"` // ID of the GPU instance; missing on a whole GPU
-	Session     string `json:"session,omitempty"`      // ID of the session that it runs in, where known
+	PID             int    `json:"pid"`                        // process ID
+	Name            string `json:"name,omitempty"`             // of its program
+	MemoryMiB       int    `json:"memory_mib"`                 // GPU memory that it uses, MiB
+	GPUInstance     *int   `json:"gpu_instance,omitempty"`     // ID of the GPU instance; missing on a whole GPU
+	ComputeInstance *int   `json:"compute_instance,omitempty"` // ID of the compute instance; missing where the driver does not report it
+	Session         string `json:"session,omitempty"`          // ID of the session that it runs in, where known
 }
 
 // Holder is a project that has acquired a GPU.

@@ -9,6 +9,8 @@ type Slice struct {
 	Size    int    `json:"size"`              // number of slots; 0 for a whole GPU
 	Sharing string `json:"sharing,omitempty"` // time-slice or mps of a slice or a whole GPU that other sessions may have, too
 	Percent int    `json:"percent,omitempty"` // with mps: of the SMs
+
+	ComputeStart int `json:"compute_start,omitempty"` // of a compute instance smaller than its GPU instance, as 1c.2g.35gb: its first compute slice there; missing for 0
 }
 
 // Handle is what identifies a slice for the driver.

@@ -69,6 +69,8 @@ type GPUSlice struct {
 	Ours            bool    `json:"ours"`             // it is a session's of the project
 	Session         *string `json:"session"`          // address of that session; null for a foreign slice
 
+	ComputeStart int `json:"compute_start,omitempty"` // as in Slice
+
 	Others []string `json:"others,omitempty"` // addresses of the sessions that share it with that session
 }
 

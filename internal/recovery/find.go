@@ -133,7 +133,7 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	found := &project.Import{ID: f.id, Foreign: true, Session: resource.PriorSession{Session: session, Handle: &made.Handle}}
 	found.GPU, _ = f.live.GPU(made.Host, made.GPU)
 	for _, p := range found.GPU.Processes {
-		if p.GPUInstance != nil && *p.GPUInstance == made.GPUInstance {
+		if p.In(made.Handle) {
 			found.Users = append(found.Users, p)
 		}
 	}

@@ -60,11 +60,6 @@ func (m Model) MaxClockMHz() int {
 	return m.ClocksMHz[len(m.ClocksMHz)-1]
 }
 
-// Profile finds a profile by name.
-func (m Model) Profile(name string) (Profile, bool) {
-	return find(m.Profiles, func(p Profile) bool { return p.Name == name })
-}
-
 // GPU is one physical GPU as its host shows it.
 type GPU struct {
 	Host  string `json:"host"`
@@ -105,11 +100,12 @@ type ClockSample struct {
 
 // Process is a program that uses the GPU.
 type Process struct {
-	PID         int    `json:"pid"`
-	Name        string `json:"name,omitempty"`
-	MemoryMiB   int    `json:"memory_mib"`
-	GPUInstance *int   `json:"gpu_instance,omitempty"` // the MIG slice that it runs in; nil on the whole GPU
-	Session     string `json:"session,omitempty"`      // ID of the project's session that it is known to run in; on a whole GPU alone
+	PID             int    `json:"pid"`
+	Name            string `json:"name,omitempty"`
+	MemoryMiB       int    `json:"memory_mib"`
+	GPUInstance     *int   `json:"gpu_instance,omitempty"`     // the MIG slice that it runs in; nil on the whole GPU
+	ComputeInstance *int   `json:"compute_instance,omitempty"` // as GPUInstance; nil where the driver does not report it
+	Session         string `json:"session,omitempty"`          // ID of the project's session that it is known to run in; on a whole GPU alone
 }
 
 // Slice is the part of a physical GPU that a session gets, identified by what outlives a reboot: GPU, profile and
@@ -123,6 +119,8 @@ type Slice struct {
 
 	Sharing Sharing `json:"sharing,omitempty"` // how other sessions may have it, too; "" if none may
 	Percent int     `json:"percent,omitempty"` // of the SMs, by MPS: its active thread percentage; 0 where SMs are not divided
+
+	ComputeStart int `json:"compute_start,omitempty"` // of a compute instance smaller than its GPU instance: its first compute slice there
 }
 
 // Whole reports whether the slice is a GPU without MIG.
@@ -150,7 +148,7 @@ func (s Slice) Overlaps(o Slice) bool {
 	if s.Whole() || o.Whole() {
 		return true
 	}
-	return s.Start < o.Start+o.Size && o.Start < s.Start+s.Size
+	return s.Crosses(o)
 }
 
 // Handle is how the driver identifies a MIG slice. It uses ids again, and gives each created slice a new UUID, so
@@ -173,6 +171,10 @@ const Unseen = -1
 type Need struct {
 	SMs       int `json:"sms"`        // exactly
 	MemoryMiB int `json:"memory_mib"` // at least
+
+	// Beside is the UUID of a compute instance of the project, in whose GPU instance the slice is created, too. Without
+	// it, its GPU instance is created.
+	Beside string `json:"beside,omitempty"`
 }
 
 // LiveSlice is a MIG slice that exists.
@@ -199,10 +201,20 @@ const (
 	UnprovenSlice                   // all that is known agrees, but a recreated slice would look the same
 )
 
+// IsAt reports whether a slice of a GPU that exists is at a place there, or is the GPU instance that was left without a
+// compute instance.
+func (s LiveSlice) IsAt(place Slice) bool {
+	if s.UUID == "" {
+		place = place.Instance()
+		s.Slice = s.Instance()
+	}
+	return s.Profile == place.Profile && s.Start == place.Start && s.ComputeStart == place.ComputeStart
+}
+
 // Match compares a slice on record with one that exists. It is the only place that
 // decides whether two slices are one.
 func (s LiveSlice) Match(live LiveSlice) SliceMatch {
-	if s.GPU != "" && live.GPU != "" && s.GPU != live.GPU || s.Profile != live.Profile || s.Start != live.Start {
+	if s.GPU != "" && live.GPU != "" && s.GPU != live.GPU || !live.IsAt(s.Slice) {
 		return OtherSlice
 	}
 	if s.Boot != "" && live.Boot != "" && s.Boot != live.Boot {

@@ -28,22 +28,20 @@ type Sharing string
 
 // The kinds of sharing.
 const (
-	SharingAuto      Sharing = ""           // a MIG slice or a whole GPU
-	SharingMIG       Sharing = "mig"        // a MIG slice
-	SharingExclusive Sharing = "exclusive"  // a whole GPU
-	SharingTime      Sharing = "time-slice" // a slice or a whole GPU, whose driver lets its sessions run by turns
-	SharingMPS       Sharing = "mps"        // a whole GPU, of whose SMs NVIDIA's Multi-Process Service gives each session a part
+	SharingAuto      Sharing = ""                 // a MIG slice or a whole GPU
+	SharingMIG       Sharing = "mig"              // a MIG slice
+	SharingExclusive Sharing = "exclusive"        // a whole GPU
+	SharingTime      Sharing = "time-slice"       // a slice or a whole GPU, whose driver lets its sessions run by turns
+	SharingCompute   Sharing = "compute-instance" // a compute instance, in a GPU instance that has those of other sessions, too
+	SharingMPS       Sharing = "mps"              // a whole GPU, of whose SMs NVIDIA's Multi-Process Service gives each session a part
 )
 
-// Shares reports whether several sessions may have one GPU.
-func (s Sharing) Shares() bool { return s == SharingTime || s == SharingMPS }
-
-// SharesSlices reports whether several sessions may have one MIG slice.
-func (s Sharing) SharesSlices() bool { return s == SharingTime }
+// Shares reports whether several sessions may have one GPU, or one GPU instance.
+func (s Sharing) Shares() bool { return s == SharingTime || s == SharingMPS || s == SharingCompute }
 
 // On returns a MIG slice as sessions of this kind have it.
 func (s Sharing) On(slice Slice) Slice {
-	if s.SharesSlices() && !slice.Whole() {
+	if s == SharingTime && !slice.Whole() || s == SharingCompute && slice.Divides() {
 		slice.Sharing = s
 	}
 	return slice

@@ -40,7 +40,7 @@ func ShortLineage(lineage string) string {
 	return lineage[:min(enough, len(lineage))]
 }
 
-// String names a slice: "1g.18gb, slot 3".
+// String names a slice: "1g.18gb, slot 3", "1c.2g.35gb, slot 2.1" with the compute slice in its GPU instance.
 func (s Slice) String() string {
 	switch {
 	case s.Percent > 0:
@@ -49,6 +49,8 @@ func (s Slice) String() string {
 		return "shared GPU"
 	case s.Whole():
 		return "whole GPU"
+	case s.Divides():
+		return fmt.Sprintf("%s, slot %d.%d", s.Profile, s.Start, s.ComputeStart)
 	case s.Shared():
 		return fmt.Sprintf("shared %s, slot %d", s.Profile, s.Start)
 	}

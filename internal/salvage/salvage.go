@@ -189,7 +189,10 @@ func (b *builder) slice(host resource.Host, page resource.Page, made resource.Li
 	if all := b.sessionsOf(live); len(all) > 0 {
 		for _, s := range all {
 			handle := live.Handle
-			s.Slice, s.Handle = s.Request.Sharing.On(live.Slice), &handle
+			s.Handle = &handle
+			if live.UUID != "" { // else it is the GPU instance that is left of it
+				s.Slice = s.Request.Sharing.On(live.Slice)
+			}
 		}
 		return
 	}
@@ -202,7 +205,7 @@ func find(live resource.Live, made resource.LiveSlice) (resource.LiveSlice, bool
 	g, _ := live.GPU(made.Host, made.GPU)
 	i := slices.IndexFunc(g.Slices, func(l resource.LiveSlice) bool {
 		if made.UUID == "" { // the ledger recorded only the intention to create it
-			return l.Profile == made.Profile && l.Start == made.Start
+			return l.IsAt(made.Slice)
 		}
 		return made.Match(l) != resource.OtherSlice
 	})
@@ -216,10 +219,10 @@ func find(live resource.Live, made resource.LiveSlice) (resource.LiveSlice, bool
 // if the host has not rebooted, no process uses it, and no other project is known to have created it.
 func (b *builder) mayBelong(host resource.Host, page resource.Page, live resource.LiveSlice) bool {
 	g, _ := b.Live.GPU(host.Name, page.UUID)
-	inUse := slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == live.GPUInstance })
+	inUse := slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.In(live.Handle) })
 	others := slices.ContainsFunc(page.Others(b.Lineage), func(h resource.Holder) bool {
 		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool {
-			return o.Profile == live.Profile && o.Start == live.Start
+			return live.IsAt(o.Slice)
 		})
 	})
 	known := slices.ContainsFunc(b.prior.Sessions, func(s resource.PriorSession) bool {
@@ -244,7 +247,7 @@ func (b *builder) mayBelong(host resource.Host, page resource.Page, live resourc
 func (b *builder) sessionsOf(live resource.LiveSlice) (all []*resource.PriorSession) {
 	for i := range b.prior.Sessions {
 		s := &b.prior.Sessions[i]
-		byHandle := s.Handle != nil && s.Slice.Place() == live.Slice && (s.Handle.UUID == live.UUID || s.Handle.GPUInstance == live.GPUInstance)
+		byHandle := s.Handle != nil && s.Slice.On() == live.On() && live.IsAt(s.Slice) && (s.Handle.UUID == live.UUID || s.Handle.GPUInstance == live.GPUInstance)
 		byContainer := s.Handle == nil && s.Body != nil && live.IsCalled(s.Body.SliceID)
 		if byHandle || byContainer {
 			all = append(all, s)

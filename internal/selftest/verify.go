@@ -275,7 +275,7 @@ func bypassed(ctx context.Context, p *project.Project, a *asked) (uint64, error)
 	}
 	used, processes := 0, 0
 	for _, process := range gpu.Processes {
-		if process.GPUInstance != nil && *process.GPUInstance == own.GPUInstance {
+		if process.In(own.Handle) {
 			used, processes = used+process.MemoryMiB, processes+1
 		}
 	}

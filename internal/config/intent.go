@@ -81,6 +81,7 @@ type Session struct {
 
 	Fraction float64          `json:"fraction,omitempty"` // of the host's own GPU, which becomes the target; 0 for a target
 	Sharing  resource.Sharing `json:"sharing,omitempty"`
+	GPUs     int              `json:"gpus,omitempty"` // 0 is one
 
 	// Secret is the sensitive part of the environment, by name. If Sealed has the hash of a value, comparisons use
 	// the hash.

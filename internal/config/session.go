@@ -19,6 +19,7 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"host":          (*loader).sessionHost,
 	"gpu":           into(pointed((*loader).selector), func(s *Session) **GPUSelector { return &s.GPU }),
 	"fraction":      into((*loader).fraction, func(s *Session) *float64 { return &s.Fraction }),
+	"gpus":          into(wholeUpTo(maxGPUs, "a number of GPUs"), func(s *Session) *int { return &s.GPUs }),
 	"sharing":       into((*loader).sharing, func(s *Session) *resource.Sharing { return &s.Sharing }),
 	"command":       (*loader).sessionCommand,
 	"workspace":     into((*loader).path, func(s *Session) *string { return &s.Workspace }),
@@ -53,6 +54,8 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 
 	"lifecycle.prevent_destroy": into((*loader).flag, func(s *Session) *bool { return &s.Lifecycle.PreventDestroy }),
 }
+
+const maxGPUs = 16 // in one machine
 
 const maxPIDs = 1 << 22 // the maximum in Linux
 
@@ -126,6 +129,7 @@ func (l *loader) readSession(b block) {
 			}
 		}
 		l.checkFraction(&s)
+		l.checkGPUs(&s)
 		l.checkHost(&s)
 		l.checkContainer(&s)
 		l.sessions = append(l.sessions, s)
@@ -183,6 +187,23 @@ func (l *loader) checkFraction(s *Session) {
 	}
 	if s.Sharing == resource.SharingExclusive {
 		l.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\" or \"time-slice\", or leave sharing out.")
+	}
+}
+
+// checkGPUs refuses what a session with several GPUs cannot have.
+func (l *loader) checkGPUs(s *Session) {
+	if s.GPUs < 2 {
+		s.GPUs = 0
+		return
+	}
+	at := s.Ranges.At("gpus")
+	switch {
+	case s.Ranges.has("gpu"):
+		l.complain(at, at, `"gpus" and "gpu" exclude each other`, "A session with several GPUs has one device on each. Leave gpu out; the host's gpus list says which may be used.")
+	case s.Sharing == resource.SharingMIG:
+		l.complain(at, at, "a session cannot have several MIG slices", "A CUDA program finds one MIG device, whatever it is given. Write sharing = \"exclusive\" or \"time-slice\" for devices on whole GPUs, or a session for each slice.")
+	case s.Sharing == resource.SharingMPS:
+		l.complain(at, at, "a session with several GPUs cannot use MPS", "A CUDA program uses one MPS daemon, and cosplay runs one for each GPU. Write sharing = \"time-slice\".")
 	}
 }
 

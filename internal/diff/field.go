@@ -14,6 +14,7 @@ const (
 	FieldTargetFigures     Kind = "target-figures" // of the same target, in another catalog
 	FieldFraction          Kind = "fraction"
 	FieldSharing           Kind = "sharing"
+	FieldGPUs              Kind = "gpus"
 	FieldHost              Kind = "host"
 	FieldGPU               Kind = "placement-gpu"
 	FieldSlice             Kind = "slice"

@@ -282,6 +282,7 @@ func sessionFields(was, want resource.Session) []Field {
 	add(&all, FieldTarget, Text(was.Target.Key), Text(want.Target.Key))
 	add(&all, FieldFraction, fraction(was), fraction(want))
 	add(&all, FieldSharing, Text(cmp.Or(was.Request.Sharing, "auto")), Text(cmp.Or(want.Request.Sharing, "auto")))
+	add(&all, FieldGPUs, Count(was.Request.Devices()), Count(want.Request.Devices()))
 	if was.Target.Key == want.Target.Key && was.Request.Fraction == want.Request.Fraction && was.Target.Envelope() != want.Target.Envelope() {
 		add(&all, FieldTargetFigures, IsAsApplied, IsOfCatalog)
 	}

@@ -100,7 +100,7 @@ func (f Fleet) session(s sender, session resource.PriorSession) {
 	if end, ends := f.Ends[session.Address]; ends {
 		s.gauge("cosplay_session_expiry_timestamp_seconds", "When the session expires if it is not active until then.", float64(end.At), labels...)
 	}
-	s.gauge("cosplay_session_memory_limit_bytes", "GPU memory that the session may use.", float64(session.Target.MemoryMiB)*mib, labels...)
+	s.gauge("cosplay_session_memory_limit_bytes", "GPU memory that the session may use, of all its devices.", float64(session.Target.MemoryMiB*len(session.Slices()))*mib, labels...)
 	if use, counted := f.Used[session.Address]; counted {
 		s.gauge("cosplay_session_memory_used_bytes", "GPU memory that the session's programs use now.", float64(use.NowBytes), labels...)
 		s.gauge("cosplay_session_memory_peak_bytes", "The most GPU memory that the session's programs used at once.", float64(use.PeakMiB)*mib, labels...)

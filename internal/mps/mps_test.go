@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"cosplay/internal/need"
 	"cosplay/internal/resource"
@@ -136,6 +137,11 @@ func TestLost(t *testing.T) {
 		old := pid(t, m)
 		if err := syscall.Kill(old, signal); err != nil {
 			t.Fatal(err)
+		}
+		if signal == syscall.SIGKILL {
+			for len(using(m)) > 0 {
+				time.Sleep(pollEvery)
+			}
 		}
 		d := now(t, s, m)
 		if silent := signal == syscall.SIGSTOP; d.Running != silent || (d.Silent != "") != silent {

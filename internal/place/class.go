@@ -15,6 +15,7 @@ type class struct {
 	target   resource.Target
 	options  resource.FitOptions
 	sharing  resource.Sharing
+	devices  int   // of each session
 	waiting  []int // requests without a slice, by address
 	accepted int   // how many of them fit; the rest are refused
 
@@ -88,6 +89,9 @@ func (c *class) shares() bool { return c.sharing.Shares() }
 
 // mayHave reports whether sessions of the class may have a slice, or a whole GPU.
 func (c *class) mayHave(whole bool) bool {
+	if c.devices > 1 { // a CUDA program enumerates one MIG device
+		return whole
+	}
 	switch c.sharing {
 	case resource.SharingMIG, resource.SharingCompute:
 		return !whole

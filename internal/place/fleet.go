@@ -39,12 +39,12 @@ type occupant struct {
 
 func newFleet(gpus []GPU, requests []Request) *fleet {
 	f := &fleet{gpus: gpus, requests: slices.Clone(requests)}
-	slices.SortFunc(f.requests, func(a, b Request) int { return a.Address.Compare(b.Address) })
+	slices.SortStableFunc(f.requests, func(a, b Request) int { return a.Address.Compare(b.Address) })
 	known := map[classKey]*class{}
 	for _, r := range f.requests {
 		k := keyOf(r)
 		if known[k] == nil {
-			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing}
+			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices()}
 			f.classes = append(f.classes, known[k])
 		}
 		f.classOf = append(f.classOf, known[k])
@@ -84,6 +84,9 @@ func (f *fleet) settle() {
 			continue
 		}
 		c.occupants = append(c.occupants, occupant{request: i, class: f.classOf[i], slice: *at})
+	}
+	for _, c := range f.classes {
+		c.dealOut(f.requests)
 	}
 	rank := func(c *card) (rank int) {
 		if len(c.occupants) == 0 {

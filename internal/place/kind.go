@@ -163,7 +163,7 @@ func (k *kind) takesWhole(wants []want, rows []uint32, clock int) bool {
 		part -= w.count * k.model.percent(w.class, clock)
 		alone := len(wants) == 1 && w.count == 1 && !sharing.Shares()
 		beside := w.class.shares() && (sharing == "" || sharing == w.class.sharing)
-		if rows[i]>>k.model.whole()&1 == 0 || k.beside && !w.class.acceptsError() || !beside && !alone {
+		if rows[i]>>k.model.whole()&1 == 0 || w.count > w.class.most() || k.beside && !w.class.acceptsError() || !beside && !alone {
 			return false
 		}
 		sharing = w.class.sharing

@@ -17,6 +17,18 @@ func illegal(gpus []GPU, requests []Request, r Result) []string {
 		byAddress[q.Address] = q
 	}
 	seen := map[resource.Address]bool{}
+	var placed []Placed // by device
+	for _, p := range r.Placed {
+		on := map[string]bool{}
+		for _, s := range append([]resource.Slice{p.Slice}, p.More...) {
+			one := p
+			one.Slice = s
+			placed, on[s.GPU] = append(placed, one), true
+		}
+		if n := byAddress[p.Address].Want.Devices(); len(p.More)+1 != n || len(on) != n {
+			complain("%s has %d devices on %d GPUs", p.Address, len(p.More)+1, len(on))
+		}
+	}
 	for _, p := range r.Placed {
 		if seen[p.Address] {
 			complain("%s is placed twice", p.Address)
@@ -42,7 +54,7 @@ func illegal(gpus []GPU, requests []Request, r Result) []string {
 	setups := 0
 	for _, g := range gpus {
 		var here []Placed
-		for _, p := range r.Placed {
+		for _, p := range placed {
 			if p.Slice.Host == g.Host && p.Slice.GPU == g.UUID {
 				here = append(here, p)
 			}
@@ -170,8 +182,11 @@ func misplaced(g GPU, q Request, p Placed, clock int, complain func(string, ...a
 	if !may[q.Want.Sharing] {
 		complain("%s wants %q and has %s", p.Address, q.Want.Sharing, p.Slice)
 	}
-	if q.Kept != nil && *q.Kept != p.Slice {
+	if q.Kept != nil && *q.Kept != p.Slice && !slices.Contains(q.KeptMore, p.Slice) {
 		complain("%s was moved", p.Address)
+	}
+	if len(p.More) > 0 { // the figures are of its worst device
+		return
 	}
 	if p.Fit.ClockMHz != clock || p.Fit.Profile != p.Slice.Profile {
 		complain("%s has the figures of %s at %d MHz", p.Address, p.Fit.Profile, p.Fit.ClockMHz)

@@ -88,7 +88,7 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 				return true
 			}
 			kind := requests[i].Want.Sharing
-			if kind != resource.SharingAuto && kind != resource.SharingMIG && kind != resource.SharingTime {
+			if requests[i].Want.Devices() > 1 || kind != resource.SharingAuto && kind != resource.SharingMIG && kind != resource.SharingTime {
 				return false
 			}
 			for j := range shared {
@@ -192,6 +192,9 @@ func fewest(gpus []GPU, requests []Request, limit []float64) int {
 			return
 		}
 		for g := range gpus {
+			if slices.ContainsFunc(groups[g], func(o int) bool { return requests[o].Address == requests[i].Address }) {
+				continue // another device of the session
+			}
 			groups[g] = append(groups[g], i)
 			if fits(g) {
 				deal(i + 1)
@@ -246,6 +249,25 @@ func TestAsFewSharedGPUs(t *testing.T) {
 	fewestOn(t, racks, sharing)
 }
 
+// TestAsFewGPUsInSeveral does the same with sessions that have several GPUs.
+func TestAsFewGPUsInSeveral(t *testing.T) {
+	racks := [][]string{{"l40s", "l40s", "l40s"}, {"rtx-4090", "v100", "t4"}, {"h200", "l40s", "a100-40gb"}, {"h200", "h200"}}
+	fewestOn(t, racks, func(r *rand.Rand, all []Request) []Request {
+		all = sharing(r, all[:min(len(all), 4)])
+		gpus := map[string]int{}
+		for i := range all {
+			want := &all[i].Want
+			if _, chosen := gpus[all[i].Address.Name]; !chosen {
+				gpus[all[i].Address.Name] = r.IntN(4)
+			}
+			if want.Sharing != resource.SharingMIG {
+				want.GPUs = gpus[all[i].Address.Name]
+			}
+		}
+		return all
+	})
+}
+
 func fewestOn(t *testing.T, racks [][]string, vary func(*rand.Rand, []Request) []Request) {
 	t.Helper()
 	strict, relaxed, refused := 0, 0, 0
@@ -256,6 +278,7 @@ func fewestOn(t *testing.T, racks [][]string, vary func(*rand.Rand, []Request) [
 		got := Place(gpus, requests)
 		check(t, gpus, requests, got)
 
+		requests = devices(requests)
 		alone := map[resource.Address]float64{}
 		for _, p := range got.Placed {
 			q := requests[slices.IndexFunc(requests, func(q Request) bool { return q.Address == p.Address })]

@@ -23,6 +23,9 @@ type Request struct {
 	Want    resource.Request
 	Target  resource.Target
 	Kept    *resource.Slice // its present slice, if the request has not changed: the session stays there
+
+	KeptMore []resource.Slice // with Kept: those of its other devices
+	device   int              // which of its devices this is a request for
 }
 
 // GPU is one physical GPU, with the restrictions on its use.
@@ -45,8 +48,9 @@ type GPU struct {
 type Placed struct {
 	Address resource.Address
 	Slice   resource.Slice
-	Fit     resource.Fit // at the GPU's clock
-	Alone   resource.Fit // the fit if it had all GPUs to itself
+	More    []resource.Slice // of its other devices
+	Fit     resource.Fit     // at the GPU's clock
+	Alone   resource.Fit     // the fit if it had all GPUs to itself
 }
 
 // Setup is the settings of a GPU with sessions. A field of Settings is nil if cosplay may not change the setting or
@@ -86,7 +90,7 @@ const farOff = 0.25
 
 // Place places requests on gpus. It modifies neither argument.
 func Place(gpus []GPU, requests []Request) Result {
-	return newFleet(gpus, requests).place()
+	return placeSessions(gpus, requests)
 }
 
 func (f *fleet) place() Result {

@@ -64,6 +64,9 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 		ways = []string{"a smaller target"}
 	}
 	need := fmt.Sprintf("%s needs %d MiB", cl.target.ShortName(), cl.target.MemoryMiB)
+	if cl.devices > 1 {
+		need += fmt.Sprintf(" on each of %d GPUs", cl.devices)
+	}
 	if len(addresses) > 1 {
 		need = resource.AddressNames(addresses, 3) + ": " + need + " each"
 	}
@@ -237,14 +240,18 @@ func (f *fleet) moreRoom(cl *class, refused []resource.Address) (ways []string) 
 				}
 			}
 		}
-		if placed > 0 {
+		if placed /= cl.devices; placed > 0 {
 			ways = append(ways, fmt.Sprintf("count = %d for session.%s", placed, first.Name))
 		}
 	}
 	if cl.gpu != "" {
 		ways = append(ways, "gpu left out, for another GPU to be taken")
 	} else if model, each := f.capacity(cl); each > 0 {
-		ways = append(ways, fmt.Sprintf("%d more %s", (len(refused)+each-1)/each, model.ShortModel()))
+		more := (len(refused)*cl.devices + each - 1) / each
+		if usable := f.usable(cl); usable < cl.devices {
+			more = cl.devices - usable
+		}
+		ways = append(ways, fmt.Sprintf("%d more %s", more, model.ShortModel()))
 	}
 	return ways
 }
@@ -268,6 +275,16 @@ func (f *fleet) capacity(cl *class) (best resource.Model, most int) {
 		}
 	}
 	return best, most
+}
+
+// usable counts the GPUs that a session with several could have, if they were free.
+func (f *fleet) usable(cl *class) (n int) {
+	for _, c := range f.cards {
+		if cl.mayUse(c) && len(c.rowsFor(cl, cl.maxError())) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func percentUp(e int64) int64 { return (e*100 + one - 1) / one }

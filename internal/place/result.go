@@ -39,7 +39,7 @@ func (f *fleet) result() Result {
 				Sessions: on, Note: "foreign processes use the GPU, too", Far: true})
 		}
 	}
-	slices.SortFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
+	slices.SortStableFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
 	for _, text := range dear.Texts {
 		w := dear.Of[text][0]
 		w.Sessions = prose.Each(dear.Of[text], func(one Warning) resource.Address { return one.Sessions[0] })

@@ -22,6 +22,7 @@ var values = map[string][2]string{
 	"host":       {"", `"lab"`},
 	"gpu":        {"", "0"},
 	"fraction":   {"", ""}, // replaces target: TestPlacedAnew
+	"gpus":       {"", ""}, // excludes gpu: TestPlacedAnew
 	"sharing":    {"", `"mig"`},
 	"name":       {"", `"lab-a"`},
 	"entrypoint": {"", `"image"`},
@@ -242,9 +243,9 @@ func TestPlacedAnew(t *testing.T) {
 			with := firstValues()
 			with["target"], with["gpu"] = `"3090"`, "0"
 			w.bring(fleetOf(with))
-			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "sharing": `"exclusive"`, "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`, "fraction": "0.2"}[path]
-			if path == "fraction" {
-				with["target"] = ""
+			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "sharing": `"exclusive"`, "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`, "fraction": "0.2", "gpus": "2"}[path]
+			for _, excluded := range map[string][]string{"fraction": {"target"}, "gpus": {"gpu"}}[path] {
+				with[excluded] = ""
 			}
 			p, diags := w.plan(fleetOf(with))
 			if diags.HasErrors() || len(p.Diff.Sessions) != 1 || comesOf(p.Diff.Sessions[0]) != "another slice" {

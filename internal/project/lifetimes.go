@@ -104,15 +104,17 @@ func touch(file string, now time.Time) error {
 // active reports whether a process is on a session's slice, or a user is in it. What cannot be read counts as active:
 // cosplay ends no session that it cannot see to be idle.
 func (p *Project) active(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) bool {
-	g, readable := live.GPU(s.Slice.Host, s.Slice.GPU)
-	if !readable || g.Without(resource.ReadingProcesses) {
-		return true
-	}
-	if slices.ContainsFunc(g.Processes, func(one resource.Process) bool {
-		inSlice := s.Handle != nil && one.In(*s.Handle)
-		return inSlice || s.Slice.Whole() && one.Session == s.ID
-	}) {
-		return true
+	for _, gpu := range s.On() {
+		g, readable := live.GPU(gpu.Host, gpu.UUID)
+		if !readable || g.Without(resource.ReadingProcesses) {
+			return true
+		}
+		if slices.ContainsFunc(g.Processes, func(one resource.Process) bool {
+			inSlice := s.Handle != nil && one.In(*s.Handle)
+			return inSlice || s.Slice.Whole() && one.Session == s.ID
+		}) {
+			return true
+		}
 	}
 	if body, there := live.Body(s.Slice.Host, s.Runtime, s.ID); !there || body.State == resource.Stopped {
 		return false

@@ -215,10 +215,11 @@ type Operation struct {
 
 // SessionFigures is the fit of a session.
 type SessionFigures struct {
-	Session string `json:"session"`           // address
-	Target  string `json:"target"`            // key of the target
-	Slice   Slice  `json:"slice"`             // where it is
-	Sharers int    `json:"sharers,omitempty"` // sessions that share its GPU by time slices, with it: when all are busy, each has this part of the rates
+	Session string  `json:"session"`               // address
+	Target  string  `json:"target"`                // key of the target
+	Slice   Slice   `json:"slice"`                 // where it is
+	More    []Slice `json:"more_slices,omitempty"` // of its other devices: other GPUs
+	Sharers int     `json:"sharers,omitempty"`     // sessions that share its GPU by time slices, with it: when all are busy, each has this part of the rates
 	Figures
 }
 
@@ -261,14 +262,15 @@ type Achieved struct {
 
 // Made is a session with its slice and container, as it is now.
 type Made struct {
-	Address   string     `json:"address"`         // session.worker[0]
-	Name      string     `json:"name"`            // short address, as users type it: worker-0
-	Slice     Slice      `json:"slice"`           // where it is
-	SliceUUID string     `json:"slice_uuid"`      // of its MIG device; "" on a whole GPU
-	Runtime   string     `json:"runtime"`         // docker or process
-	Image     string     `json:"image,omitempty"` // name with tag; missing without a container
-	Container *Container `json:"container"`       // null while there is none
-	SSH       *Login     `json:"ssh"`             // null where no user can log in
+	Address   string     `json:"address"`               // session.worker[0]
+	Name      string     `json:"name"`                  // short address, as users type it: worker-0
+	Slice     Slice      `json:"slice"`                 // where it is
+	More      []Slice    `json:"more_slices,omitempty"` // of its other devices: other GPUs
+	SliceUUID string     `json:"slice_uuid"`            // of its MIG device; "" on a whole GPU
+	Runtime   string     `json:"runtime"`               // docker or process
+	Image     string     `json:"image,omitempty"`       // name with tag; missing without a container
+	Container *Container `json:"container"`             // null while there is none
+	SSH       *Login     `json:"ssh"`                   // null where no user can log in
 }
 
 // Usage is what a session used of its GPU memory. Targets are keys of the catalog.

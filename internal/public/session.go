@@ -29,6 +29,7 @@ type Session struct {
 	Target         Target            `json:"target"`                    // GPU that its programs see
 	Request        Request           `json:"request"`                   // what the configuration asks for
 	Slice          Slice             `json:"slice"`                     // where it is
+	More           []Slice           `json:"more_slices,omitempty"`     // of its other devices: other GPUs
 	Fit            Fit               `json:"fit"`                       // how close the slice is to the target
 	Runtime        string            `json:"runtime"`                   // docker or process
 	Command        []string          `json:"command,omitempty"`         // program and arguments

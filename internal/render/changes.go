@@ -72,6 +72,9 @@ func (p *page) sessionChanges(v PlanView, g plannedGPU) {
 	for _, c := range g.leaving {
 		t.across(4, inked(dim, c.Address.String()+" leaves for "+words.GPU(v.Live, c.After.Slice.Host, c.After.Slice.GPU)))
 	}
+	for _, c := range g.also {
+		t.across(4, inked(dim, fmt.Sprintf("%s has its device %d here", c.Address, g.device(c))))
+	}
 	if staying > 0 {
 		t.across(4, inked(dim, stayWords(staying)))
 	}
@@ -124,7 +127,7 @@ func sessionCells(c diff.SessionChange) []line {
 	if c.Action == diff.NoOp {
 		words = dim
 	}
-	cells := []line{sign(c.Action), inked(words, c.Address.String()), inked(words, s.Target.ShortName()), inked(words, s.Slice.String())}
+	cells := []line{sign(c.Action), inked(words, c.Address.String()), inked(words, s.Target.ShortName()), inked(words, s.PlaceWords())}
 	if c.Action != diff.Delete {
 		cells = append(cells, figures(words, s)...)
 	}
@@ -183,7 +186,11 @@ func sharers(planned *plan.Plan, s *resource.Session) int {
 	if s == nil || !s.Slice.Shared() {
 		return 0
 	}
-	return count(planned.Desired.Sessions, func(o resource.Session) bool { return o.Slice.Beside(s.Slice) })
+	most := 0
+	for _, own := range s.Slices() {
+		most = max(most, count(planned.Desired.Sessions, func(o resource.Session) bool { return slices.ContainsFunc(o.Slices(), own.Beside) }))
+	}
+	return most
 }
 
 func busyWords(f resource.Fit, n int, divided bool) string {

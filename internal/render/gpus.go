@@ -19,6 +19,7 @@ type plannedGPU struct {
 	gpu      resource.GPU // zero if the host does not have it
 	change   *diff.GPUChange
 	sessions []diff.SessionChange // on it after the plan, or removed from it
+	also     []diff.SessionChange // that have one of their devices on it, and the first on another GPU
 	leaving  []diff.SessionChange // that move to another GPU
 	slots    slotMap              // after the plan
 	key      string               // equal for GPUs that read alike
@@ -45,7 +46,12 @@ func (p *page) gpus(v PlanView) {
 // idle reports whether the plan leaves a GPU as it is.
 func (g plannedGPU) idle() bool {
 	changes := func(c diff.SessionChange) bool { return c.Action != diff.NoOp }
-	return len(g.leaving) == 0 && (g.change == nil || g.change.Action == diff.NoOp) && !slices.ContainsFunc(g.sessions, changes)
+	return len(g.leaving) == 0 && (g.change == nil || g.change.Action == diff.NoOp) && !slices.ContainsFunc(slices.Concat(g.sessions, g.also), changes)
+}
+
+// device is the number that programs of a session give to the GPU.
+func (g plannedGPU) device(c diff.SessionChange) int {
+	return slices.Index(subject(c).On(), resource.GPUKey{Host: g.host, UUID: g.uuid})
 }
 
 // plannedGPUs lists the GPUs of all hosts in the order of hosts and indexes. GPUs that no host has come last.
@@ -72,6 +78,10 @@ func plannedGPUs(v PlanView, l labels) []plannedGPU {
 		slice := subject(c).Slice
 		g := find(slice.Host, slice.GPU)
 		g.sessions = append(g.sessions, c)
+		for _, more := range subject(c).More {
+			g := find(more.Host, more.GPU)
+			g.also = append(g.also, c)
+		}
 		if c.Before != nil && (c.Before.Slice.Host != slice.Host || c.Before.Slice.GPU != slice.GPU) {
 			old := find(c.Before.Slice.Host, c.Before.Slice.GPU)
 			old.leaving = append(old.leaving, c)
@@ -90,13 +100,14 @@ func (g *plannedGPU) draw(placements resource.Placements, l labels) {
 	if g.change != nil && g.change.Settings.Has(resource.MIGMode) {
 		g.slots.mig = g.change.Settings.Is(resource.MIGMode, resource.On)
 	}
-	for _, c := range g.sessions {
+	for _, c := range slices.Concat(g.sessions, g.also) {
+		at := subject(c).Slices()[g.device(c)]
 		if c.Action == diff.Forget {
-			g.slots.taken = append(g.slots.taken, occupant{slice: c.Before.Slice})
+			g.slots.taken = append(g.slots.taken, occupant{slice: at})
 		}
 		if c.After != nil {
-			g.slots.mig = !c.After.Slice.Whole()
-			g.slots.taken = append(g.slots.taken, occupant{slice: c.After.Slice, session: &c.Address, mib: c.After.Target.MemoryMiB, label: l.of(c.Address), ink: cellInks[c.Action]})
+			g.slots.mig = !at.Whole()
+			g.slots.taken = append(g.slots.taken, occupant{slice: at, session: &c.Address, mib: c.After.Target.MemoryMiB, label: l.of(c.Address), ink: cellInks[c.Action]})
 		}
 	}
 	for _, f := range diff.Foreign(g.gpu, placements) {
@@ -130,7 +141,7 @@ func (g plannedGPU) reads() string {
 	add := func(parts ...any) { all = append(all, fmt.Sprint(parts...)) }
 	add(g.gpu.Model.Name, g.idle(), g.slots.mig)
 	if g.idle() {
-		add(len(g.sessions) > 0)
+		add(len(g.sessions)+len(g.also) > 0)
 		return strings.Join(all, "\n")
 	}
 	if g.change != nil {
@@ -141,6 +152,9 @@ func (g plannedGPU) reads() string {
 	}
 	for _, c := range g.sessions {
 		add(sessionReads(resource.Live{}, c), subject(c).Slice.Start)
+	}
+	for _, c := range g.also {
+		add("device", c.Address, g.device(c))
 	}
 	for _, c := range g.leaving {
 		add("leaving", c.Before.Slice)
@@ -189,13 +203,15 @@ func sessionsOn(run []plannedGPU) string {
 
 // idle reports GPUs that stay as they are.
 func (p *page) idle(run []plannedGPU) {
-	sessions := 0
+	sessions := map[resource.Address]bool{}
 	for _, g := range run {
-		sessions += len(g.sessions)
+		for _, c := range slices.Concat(g.sessions, g.also) {
+			sessions[c.Address] = true
+		}
 	}
 	fate := "not needed, not touched"
-	if sessions > 0 {
-		fate = prose.Count(sessions, "session") + ", nothing changes"
+	if len(sessions) > 0 {
+		fate = prose.Count(len(sessions), "session") + ", nothing changes"
 	} else if run[0].change != nil {
 		fate = "nothing changes"
 	}
@@ -212,7 +228,7 @@ func (p *page) plannedGPU(v PlanView, g plannedGPU, l labels) {
 		}
 		p.slotMap(4, g.slots, l)
 	}
-	if len(g.sessions)+len(g.leaving) > 0 {
+	if len(g.sessions)+len(g.leaving)+len(g.also) > 0 {
 		p.gap()
 		p.sessionChanges(v, g)
 	}

@@ -203,7 +203,7 @@ func (m *markdown) sessions() {
 
 func (m *markdown) row(c diff.SessionChange) string {
 	s := subject(c)
-	cells := []string{markdownWords[c.Action], code(c.Address.String()), plainText(s.Target.ShortName()), plainText(words.GPU(m.Live, s.Slice.Host, s.Slice.GPU)), plainText(s.Slice.String())}
+	cells := []string{markdownWords[c.Action], code(c.Address.String()), plainText(s.Target.ShortName()), plainText(words.GPUs(m.Live, s)), plainText(s.PlaceWords())}
 	for _, figure := range figures(plain, s) {
 		if c.Action == diff.Delete {
 			figure = nil

@@ -16,7 +16,7 @@ import (
 func PlanJSON(w io.Writer, v PlanView) error {
 	d := v.Plan.Diff
 	fit := func(s resource.Session) public.SessionFigures {
-		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: sliceJSON(s.Slice), Sharers: sharers(v.Plan, &s), Figures: figuresOf(s.Fit)}
+		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), Sharers: sharers(v.Plan, &s), Figures: figuresOf(s.Fit)}
 	}
 	return JSON(w, public.Plan{
 		Format: public.V1, Differences: differencesOf(v), Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
@@ -107,7 +107,7 @@ func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
 }
 
 func madeOf(s resource.PriorSession) public.Made {
-	return public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: sliceJSON(s.Slice), SliceUUID: sliceUUID(s), Runtime: s.Runtime,
+	return public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), SliceUUID: sliceUUID(s), Runtime: s.Runtime,
 		Image: s.Spec.Image, Container: some(s.Body, containerOf), SSH: loginOf(s.Session, s.Body)}
 }
 

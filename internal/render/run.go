@@ -19,7 +19,7 @@ func Running(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	for _, one := range v.Plan.Desired.Sessions {
 		p.flow(0, 2, join(inked(strong, one.Target.ShortName()), text(fmt.Sprintf(" as %s of %s: %s, FP32 %s, bandwidth %s",
-			one.Slice, together(words.GPU(v.Live, one.Slice.Host, one.Slice.GPU)), together(mib(one.Target.MemoryMiB)),
+			one.PlaceWords(), together(words.GPUs(v.Live, one)), together(mib(one.Target.MemoryMiB)),
 			together(fit.Percent(one.Fit.FP32Ratio())), together(fit.Percent(one.Fit.BandwidthRatio()))))))
 	}
 	p.flush(w)

@@ -29,7 +29,7 @@ func (p *page) sessionTable(v fleet) {
 	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "PEAK", right: true}, {title: "STATE"}, {title: "LEFT"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
 	for _, s := range v.Prior.Sessions {
 		state := v.sessionState(s)
-		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(words.GPU(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),
+		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(words.GPUs(v.Live, s.Session), "GPU ")), text(s.PlaceWords()),
 			text(mib(s.Target.MemoryMiB)), peakCell(v.Used[s.Address]), stateCell(state), v.leftCell(s), v.sshCell(s), p.driftCell(state, v.drift[s.Address]))
 	}
 	p.table(t)
@@ -186,8 +186,11 @@ func newFleet(v StatusView) fleet {
 
 // sessionState is the state of a session: running, stopped, or what is missing.
 func (v StatusView) sessionState(s resource.PriorSession) string {
-	if _, there := v.Live.GPU(s.Slice.Host, s.Slice.GPU); !there {
-		if _, is := v.Live.Unusable(s.Slice.Host, s.Slice.GPU); is {
+	for _, at := range s.On() {
+		if _, there := v.Live.GPU(at.Host, at.UUID); there {
+			continue
+		}
+		if _, is := v.Live.Unusable(at.Host, at.UUID); is {
 			return "GPU unusable"
 		}
 		return "GPU missing"

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/fit"
@@ -74,7 +75,7 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 		if s.Body == nil {
 			missing = "no " + resource.RuntimeNamed(s.Runtime).Body + " yet"
 		}
-		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.Slice.String()), text(sliceUUID(*s)), inked(dim, missing))
+		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.PlaceWords()), text(sliceUUID(*s)), inked(dim, missing))
 	}
 	p.table(t)
 }
@@ -171,8 +172,8 @@ func (p *page) stateSession(s resource.PriorSession) {
 	add("id", s.ID)
 	add("target", fmt.Sprintf("%s (%s), %s", s.Target.ShortName(), s.Target.Key, together(mib(s.Target.MemoryMiB))))
 	add("host", s.Slice.Host)
-	add("GPU", s.Slice.GPU)
-	add("slice", s.Slice.String())
+	add("GPU", strings.Join(prose.Each(s.On(), func(gpu resource.GPUKey) string { return gpu.UUID }), ", "))
+	add("slice", s.PlaceWords())
 	if s.Handle != nil {
 		add("MIG UUID", fmt.Sprintf("%s (GPU instance %d, compute instance %d)", s.Handle.UUID, s.Handle.GPUInstance, s.Handle.ComputeInstance))
 	}

@@ -46,19 +46,28 @@ func ownMode(held resource.PriorGPU, g resource.GPU) bool {
 	return g.MIG && held.Baseline.Is(resource.MIGMode, resource.Off) && held.Applied.Is(resource.MIGMode, resource.On)
 }
 
-// readable reports whether cosplay can read enough of a slice, or of a whole GPU, to plan
-// with it. It does not change sessions on others.
-func (r *resolver) readable(s resource.Slice) bool {
-	g, there := r.live.GPU(s.Host, s.GPU)
-	_, unfit := g.Unfit()
-	return there && !unfit && (s.Whole() || !g.Unread(resource.FeatureMIG))
+// readable reports whether cosplay can read enough of the slices of a session, or of its whole GPUs, to plan with them.
+// It does not change other sessions.
+func (r *resolver) readable(s resource.Session) bool { return r.unreadable(s) == nil }
+
+// unreadable is the first slice of a session that cannot be read; nil without any.
+func (r *resolver) unreadable(s resource.Session) *resource.Slice {
+	all := s.Slices()
+	for i, at := range all {
+		g, there := r.live.GPU(at.Host, at.GPU)
+		if _, unfit := g.Unfit(); !there || unfit || !at.Whole() && g.Unread(resource.FeatureMIG) {
+			return &all[i]
+		}
+	}
+	return nil
 }
 
 // refuseReplace refuses to replace a session whose slice cannot be read.
 func (r *resolver) refuseReplace(was resource.PriorSession) {
-	missing := r.live.NoGPU(was.Slice.Host, was.Slice.GPU)
+	at := r.unreadable(was.Session)
+	missing := r.live.NoGPU(at.Host, at.GPU)
 	why, fix := "its GPU is "+missing.What, missing.Fix
-	if g, there := r.live.GPU(was.Slice.Host, was.Slice.GPU); there {
+	if g, there := r.live.GPU(at.Host, at.GPU); there {
 		why, fix = r.barred(g), "install a driver that offers the call"
 	}
 	advice := prose.Advice{What: "cosplay leaves the session as it is", Fix: fix + ", then run the same command again"}

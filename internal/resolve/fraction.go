@@ -56,7 +56,7 @@ func (r *resolver) ownCard(s *config.Session) bool {
 	}
 	if s.Sharing == resource.SharingAuto {
 		s.Sharing = resource.SharingTime
-		if model.MIG() {
+		if model.MIG() && s.GPUs == 0 {
 			s.Sharing = resource.SharingMIG
 			r.anyWay[s.Address] = true
 		}

@@ -82,6 +82,7 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 			s.Target = was.Target
 		}
 	},
+	"gpus":          func(s *config.Session, was resource.PriorSession) { s.GPUs = was.Request.GPUs },
 	"sharing":       func(s *config.Session, was resource.PriorSession) { s.Sharing = was.Request.Sharing },
 	"fit.prefer":    func(s *config.Session, was resource.PriorSession) { s.Fit.Prefer = was.Request.Fit.Prefer },
 	"fit.tolerance": func(s *config.Session, was resource.PriorSession) { s.Fit.Tolerance = was.Request.Fit.Tolerance },

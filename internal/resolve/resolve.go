@@ -67,7 +67,7 @@ func (r *resolver) requests() {
 		if made {
 			s = ignoring(s, was)
 		}
-		if made && !r.readable(was.Slice) {
+		if made && !r.readable(was.Session) {
 			if r.scope.Replace[s.Address] {
 				r.refuseReplace(was)
 			}
@@ -81,7 +81,7 @@ func (r *resolver) requests() {
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
 		if made && was.Request.Equal(want) && r.stays(was) && !r.scope.Replace[s.Address] {
 			kept := was.Slice
-			request.Kept = &kept
+			request.Kept, request.KeptMore = &kept, was.More
 		}
 		r.wanted = append(r.wanted, request)
 	}
@@ -94,15 +94,15 @@ func (r *resolver) leave() {
 			continue
 		}
 		r.waiting = append(r.waiting, was.Session)
-		if kept := was.Slice; r.readable(kept) && r.stays(was) {
-			r.wanted = append(r.wanted, place.Request{Address: was.Address, Want: was.Request, Target: was.Target, Kept: &kept})
+		if kept := was.Slice; r.readable(was.Session) && r.stays(was) {
+			r.wanted = append(r.wanted, place.Request{Address: was.Address, Want: was.Request, Target: was.Target, Kept: &kept, KeptMore: was.More})
 		}
 	}
 }
 
 // request is what decides the placement of a session; false if its GPU does not exist.
 func (r *resolver) request(s config.Session) (want resource.Request, ok bool) {
-	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit, Sharing: s.Sharing, Fraction: s.Fraction}
+	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit, Sharing: s.Sharing, Fraction: s.Fraction, GPUs: s.GPUs}
 	if s.GPU == nil {
 		return want, true
 	}
@@ -125,11 +125,14 @@ func Request(s config.Session, live resource.Live) (resource.Request, hcl.Diagno
 // stays reports whether a session can keep its slice: the slice exists, or its slots are free to recreate it.
 func (r *resolver) stays(was resource.PriorSession) bool {
 	card := r.card(was.Slice.Host, was.Slice.GPU)
+	if was.Slice.Whole() {
+		return !slices.ContainsFunc(was.On(), func(gpu resource.GPUKey) bool {
+			card := r.card(gpu.Host, gpu.UUID)
+			return card == nil || len(card.Slices) > 0 || card.MIG && card.FixedMIG
+		})
+	}
 	if card == nil {
 		return false
-	}
-	if was.Slice.Whole() {
-		return len(card.Slices) == 0 && (!card.MIG || !card.FixedMIG)
 	}
 	if _, there := diff.OwnSlice(was, r.live); there {
 		return true
@@ -268,7 +271,7 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 // session makes all choices for one session. taken are the IDs in use.
 func (r *resolver) session(s config.Session, at place.Placed, request resource.Request, taken map[string]bool) resource.Session {
 	was, made := r.prior.Session(s.Address)
-	session := resource.Session{Address: s.Address, Request: request, Slice: at.Slice, Fit: at.Fit,
+	session := resource.Session{Address: s.Address, Request: request, Slice: at.Slice, More: at.More, Fit: at.Fit,
 		PreventDestroy: s.Lifecycle.PreventDestroy, Trigger: s.Lifecycle.Digest}
 	if !made {
 		r.fill(s, &session)

@@ -21,7 +21,11 @@ type Request struct {
 
 	Sharing  Sharing `json:"sharing,omitempty"`
 	Fraction float64 `json:"fraction,omitempty"` // of the host's own GPU, which is the target then
+	GPUs     int     `json:"gpus,omitempty"`     // how many devices it has, each on another GPU; 0 is one
 }
+
+// Devices is how many devices the session has.
+func (r Request) Devices() int { return max(1, r.GPUs) }
 
 // Sharing is how a session may get its part of a GPU.
 type Sharing string

@@ -57,6 +57,17 @@ func (s Slice) String() string {
 	return fmt.Sprintf("%s, slot %d", s.Profile, s.Start)
 }
 
+// PlaceWords names the slice of a session, or its GPUs: "1g.18gb, slot 4", "2 whole GPUs".
+func (s Session) PlaceWords() string {
+	switch {
+	case len(s.More) == 0:
+		return s.Slice.String()
+	case s.Slice.Shared():
+		return fmt.Sprintf("%d shared GPUs", len(s.More)+1)
+	}
+	return fmt.Sprintf("%d whole GPUs", len(s.More)+1)
+}
+
 // WithArticle is "an RTX 2060", "a GTX 1660", "an H200": names of GPUs begin with
 // letters that are spelt, or with a word that begins like them.
 func WithArticle(name string) string {

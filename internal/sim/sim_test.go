@@ -99,7 +99,7 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := shown.GPUs[0]
-	expected := public.SimulatedGPU{UUID: g.UUID, Name: "NVIDIA H200", MIG: true, Persistence: true, PowerMW: 450_000, ClockLockMHz: 1200, TemperatureC: 71, Lost: true}
+	expected := public.SimulatedGPU{UUID: g.UUID, Name: "NVIDIA H200", MIG: true, Persistence: true, PowerMW: 450_000, ClockLockMHz: 1200, ComputeMode: "default", TemperatureC: 71, Lost: true}
 	if !reflect.DeepEqual(g, expected) {
 		t.Errorf("it is %+v, want %+v", g, expected)
 	}
@@ -222,7 +222,7 @@ func TestReboot(t *testing.T) {
 	for i, m := range []resource.Model{h200, a100} {
 		g := shown.GPUs[i]
 		keeps := m.ComputeCapability == "8.0"
-		expected := public.SimulatedGPU{Index: i, UUID: g.UUID, Name: m.Name, MIG: keeps, MIGPending: keeps, PowerMW: m.PowerDefaultMW, TemperatureC: g.TemperatureC}
+		expected := public.SimulatedGPU{Index: i, UUID: g.UUID, Name: m.Name, MIG: keeps, MIGPending: keeps, PowerMW: m.PowerDefaultMW, ComputeMode: "default", TemperatureC: g.TemperatureC}
 		if !reflect.DeepEqual(g, expected) {
 			t.Errorf("GPU %d is %+v, want %+v", i, g, expected)
 		}

@@ -208,6 +208,20 @@ func GPU(live resource.Live, host, uuid string) string {
 	return name
 }
 
+// GPUs names those of a session: "GPU 0", "GPU 0 and 2".
+func GPUs(live resource.Live, s resource.Session) string {
+	first := GPU(live, s.Slice.Host, s.Slice.GPU)
+	all := []string{first}
+	for _, more := range s.More {
+		name := GPU(live, more.Host, more.GPU)
+		if i := strings.LastIndex(name, "GPU "); i >= 0 {
+			name = name[i+len("GPU "):]
+		}
+		all = append(all, name)
+	}
+	return prose.And(all)
+}
+
 // anyGPU does the same for a GPU of any host; a GPU that no host has is named by its UUID.
 func anyGPU(live resource.Live, uuid string) string {
 	for _, h := range live.Hosts {

@@ -24,15 +24,17 @@ var smiChecks = of(SMI, smiFix, []check[Inside]{
 	{name: "smi.table", expected: func(w Wanted) string { return shows(tableWords(w)) }, found: view("smi.table", func(w Wanted, text string) string {
 		return inspect(text, tableWords(w), append(w.behind(), `MIG devices:`))
 	})},
-	{name: "smi.list", expected: func(w Wanted) string { return fmt.Sprintf("GPU 0: %s (UUID: %s)", w.Name, w.UUID) },
+	{name: "smi.list", expected: func(w Wanted) string {
+		return w.each(func(n int, uuid string) string { return fmt.Sprintf("GPU %d: %s (UUID: %s)", n, w.Name, uuid) })
+	},
 		found: view("smi.list", func(_ Wanted, text string) string { return strings.Join(lines(text), "; ") })},
 	{name: "smi.full", expected: func(w Wanted) string { return shows(fullWords(w)) }, found: view("smi.full", func(w Wanted, text string) string {
 		return inspect(blanks.ReplaceAllString(text, " : "), fullWords(w), append(w.behind(), "MIG Device"))
 	})},
 	{name: "smi.xml", expected: xmlWanted, found: view("smi.xml", xmlFound)},
-	{name: "smi.name", expected: wantsName, found: column(0)},
-	{name: "smi.memory", expected: wantsMemory, found: column(1)},
-	{name: "smi.power", expected: func(w Wanted) string { return watts(w.Power.Max) }, found: column(2)},
+	{name: "smi.name", expected: ofEach(wantsName), found: column(0)},
+	{name: "smi.memory", expected: ofEach(wantsMemory), found: column(1)},
+	{name: "smi.power", expected: ofEach(func(w Wanted) string { return watts(w.Power.Max) }), found: column(2)},
 }...)
 
 func view(key string, look func(Wanted, string) string) func(Wanted, Inside) answer {
@@ -48,18 +50,16 @@ func view(key string, look func(Wanted, string) string) func(Wanted, Inside) ans
 	}
 }
 
-// column is a figure that nvidia-smi prints on request.
+// column is a figure of each device that nvidia-smi prints on request.
 func column(n int) func(Wanted, Inside) answer {
 	return view("smi.query", func(_ Wanted, text string) string {
 		all := lines(text)
-		if len(all) != 1 {
-			return fmt.Sprintf("%d GPUs", len(all))
+		for i, line := range all {
+			if fields := strings.Split(line, ", "); n < len(fields) {
+				all[i] = fields[n]
+			}
 		}
-		fields := strings.Split(all[0], ", ")
-		if n >= len(fields) {
-			return all[0]
-		}
-		return fields[n]
+		return strings.Join(all, "; ")
 	})
 }
 
@@ -133,7 +133,9 @@ type smiXML struct {
 }
 
 func xmlWanted(w Wanted) string {
-	return fmt.Sprintf("%s, %s, %d MiB, MIG N/A", w.Name, w.UUID, w.MemoryMiB)
+	return w.each(func(_ int, uuid string) string {
+		return fmt.Sprintf("%s, %s, %d MiB, MIG N/A", w.Name, uuid, w.MemoryMiB)
+	})
 }
 
 func xmlFound(_ Wanted, text string) string {
@@ -141,13 +143,13 @@ func xmlFound(_ Wanted, text string) string {
 	if err := xml.NewDecoder(strings.NewReader(text)).Decode(&log); err != nil {
 		return "no XML: " + err.Error()
 	}
-	if len(log.GPUs) != 1 {
-		return fmt.Sprintf("%d GPUs", len(log.GPUs))
+	var all []string
+	for _, gpu := range log.GPUs {
+		words := fmt.Sprintf("%s, %s, %s, MIG %s", gpu.Name, gpu.UUID, gpu.Memory, gpu.MIG)
+		if n := len(gpu.Slices.All); n > 0 {
+			words += fmt.Sprintf(", %d MIG devices", n)
+		}
+		all = append(all, words)
 	}
-	gpu := log.GPUs[0]
-	words := fmt.Sprintf("%s, %s, %s, MIG %s", gpu.Name, gpu.UUID, gpu.Memory, gpu.MIG)
-	if n := len(gpu.Slices.All); n > 0 {
-		words += fmt.Sprintf(", %d MIG devices", n)
-	}
-	return words
+	return strings.Join(all, "; ")
 }

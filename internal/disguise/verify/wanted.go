@@ -45,6 +45,20 @@ func (w Wanted) slices() (uuids, numbers string) {
 	return uuids, numbers
 }
 
+// each writes something of all devices, by the number and the UUID of each.
+func (w Wanted) each(write func(n int, uuid string) string) string {
+	var all []string
+	for n, uuid := range append([]string{w.UUID}, w.More...) {
+		all = append(all, write(n, uuid))
+	}
+	return strings.Join(all, "; ")
+}
+
+// ofEach is a text that is the same for all devices.
+func ofEach(text func(Wanted) string) func(Wanted) string {
+	return func(w Wanted) string { return w.each(func(int, string) string { return text(w) }) }
+}
+
 // devices is their number, with the word for one of them, as in "1 GPU".
 func (w Wanted) devices(word string) string { return strconv.Itoa(1+len(w.More)) + " " + word }
 

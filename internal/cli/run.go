@@ -29,12 +29,14 @@ func (inv *invocation) run() *cobra.Command {
 		wait         waitFlag
 	)
 	cmd := &cobra.Command{
-		Use:   "run GPU [-- COMMAND...]",
+		Use:   "run GPU|--fraction PART [-- COMMAND...]",
 		Short: "Run one command in a temporary session",
 		Long: `Create a session, run a command in it, and remove the session, whatever happens: the GPU is restored. Without a command, run starts a shell. It asks nothing and does not change the project's own sessions. It uses the hosts and targets of the configuration, or this machine if there is none.
 
   cosplay run 2060 -- python train.py
   cosplay run 3090 --runtime process -- nvidia-smi
+  cosplay run -p 0.33 -- python train.py              # a third of the host's own GPU
+  cosplay run 3090 -n 2 -- torchrun train.py          # two GPUs; also -n 4 -p 0.25
   cosplay run 2060 --image pytorch/pytorch --volume /data:/data:ro --env SEED=1 -- python train.py
 
 With --wait, it waits until there is room for the session: first come, first served, over all users of the host. Ctrl-C leaves the queue.
@@ -43,7 +45,7 @@ Standard output is the command's; cosplay prints to standard error. Ctrl-C inter
 
 Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 if the session could not be created or removed; 130 stopped by Ctrl-C before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target, argv, err := targetAndCommand(args, cmd.ArgsLenAtDash())
+			target, argv, err := targetAndCommand(args, cmd.ArgsLenAtDash(), once.Fraction != "")
 			if err := cmp.Or(wait.detached(args[:len(args)-len(argv)]), err); err != nil {
 				return err
 			}
@@ -58,6 +60,9 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 		},
 	}
 	f := cmd.Flags()
+	f.StringVarP(&once.Fraction, "fraction", "p", "", "this `part` of the host's own GPU, instead of a target: 0.33 or 33%")
+	f.IntVarP(&once.GPUs, "gpus", "n", 0, "`number` of GPUs, each a device of the session")
+	f.StringVar(&once.Sharing, "sharing", "", "`kind` of share: mig, exclusive, time-slice or mps (default what fits)")
 	f.StringVar(&once.GPU, "gpu", "", "this `GPU`, by index, UUID or PCI address")
 	f.StringVar(&once.Host, "host", "", "this `host` of the configuration")
 	f.StringVar(&once.Image, "image", "", "`image` of the container (default "+resource.DefaultImage+", built when it is missing)")
@@ -70,14 +75,21 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	return cmd
 }
 
-// targetAndCommand separates the words for the GPU from the command.
-func targetAndCommand(args []string, dash int) (target string, argv []string, err error) {
+// targetAndCommand separates the words for the GPU from the command. A fraction replaces them.
+func targetAndCommand(args []string, dash int, fraction bool) (target string, argv []string, err error) {
 	words := args
 	if dash >= 0 {
 		words, argv = args[:dash], args[dash:]
 	}
-	if len(words) == 0 {
-		return "", nil, errors.New("which GPU? For example: cosplay run 2060 -- nvidia-smi. cosplay ls lists them all")
+	switch {
+	case fraction && dash < 0 && len(words) > 0:
+		return "", nil, fmt.Errorf("write the command after --, and either a GPU or --fraction: cosplay run -p 0.33 -- %s", terminal.ShellWords(words))
+	case fraction && len(words) > 0:
+		return "", argv, errors.New("a target and --fraction exclude each other: a fraction is of the host's own GPU")
+	case fraction:
+		return "", argv, nil
+	case len(words) == 0:
+		return "", nil, errors.New("which GPU? For example: cosplay run 2060 -- nvidia-smi. cosplay ls lists them all; --fraction 0.33 is a part of the host's own")
 	}
 	target = strings.Join(words, " ")
 	if _, err := catalog.Target(target); err != nil && len(words) > 1 {
@@ -285,12 +297,16 @@ func (o *once) remove(ctx context.Context) error {
 		os.Exit(exitInterrupted)
 	})()
 	begun, used := time.Now(), o.Used(o.prior)
+	target := o.Intent.Sessions[0].Target
+	if len(o.prior.Sessions) > 0 {
+		target = o.prior.Sessions[0].Target // a fraction is resolved
+	}
 	outlook, result, err := o.Remove(ctx, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
 	if err != nil {
 		return o.refused(err, nil)
 	}
 	progress.Close()
-	render.Ran(o.Err, o.style(o.Err), render.RanView{Target: o.Intent.Sessions[0].Target, Used: used, AppliedView: render.AppliedView{
+	render.Ran(o.Err, o.style(o.Err), render.RanView{Target: target, Used: used, AppliedView: render.AppliedView{
 		Plan: outlook.Plan, Live: outlook.Live, Result: result, Took: time.Since(begun), Destroy: true, NVMLCode: nvmlCode, Targets: catalog.Targets}})
 	return o.Discard(result.Prior)
 }

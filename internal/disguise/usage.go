@@ -146,8 +146,8 @@ func (e unsoundError) Error() string {
 // mostBytes exceeds the memory of any GPU.
 const mostBytes = 1 << 50
 
-// ReadUsage reads the use of a session's programs on all of its devices together. The peak is the sum of the devices'
-// peaks, which need not have been at the same moment.
+// ReadUsage reads the use of a session's programs on all of its devices together. The peak is that of the device
+// with the largest: each has its own limit.
 func ReadUsage(path string) (Usage, error) {
 	accounts, err := ReadAccounts(path)
 	if err != nil {
@@ -157,7 +157,7 @@ func ReadUsage(path string) (Usage, error) {
 	for _, u := range accounts[1:] {
 		all.Total += u.Total
 		all.Overhead += u.Overhead
-		all.Peak += u.Peak
+		all.Peak = max(all.Peak, u.Peak)
 		all.Refused += u.Refused
 		all.Overcome += u.Overcome
 		all.Processes = append(all.Processes, u.Processes...)

@@ -103,7 +103,7 @@ func (f Fleet) session(s sender, session resource.PriorSession) {
 	s.gauge("cosplay_session_memory_limit_bytes", "GPU memory that the session may use, of all its devices.", float64(session.Target.MemoryMiB*len(session.Slices()))*mib, labels...)
 	if use, counted := f.Used[session.Address]; counted {
 		s.gauge("cosplay_session_memory_used_bytes", "GPU memory that the session's programs use now.", float64(use.NowBytes), labels...)
-		s.gauge("cosplay_session_memory_peak_bytes", "The most GPU memory that the session's programs used at once.", float64(use.PeakMiB)*mib, labels...)
+		s.gauge("cosplay_session_memory_peak_bytes", "The most GPU memory that the session's programs used at once, on the device with the most.", float64(use.PeakMiB)*mib, labels...)
 		s.counter("cosplay_session_out_of_memory_total", "Requests of programs for more GPU memory than was free.", float64(use.OutOfMemory), labels...)
 	}
 }

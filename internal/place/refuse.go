@@ -40,6 +40,10 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	if len(blocked.Texts) == 0 {
 		return f.nowhere(cl)
 	}
+	if usable := f.usable(cl); 0 < usable && usable < cl.devices {
+		return prose.Advice{What: fmt.Sprintf("%s needs %d MiB on each of %d GPUs; host %s has %s with as much", cl.target.ShortName(), cl.target.MemoryMiB, cl.devices, cl.host, prose.Count(usable, "GPU")),
+			Fix: fmt.Sprintf("gpus = %d, or %d more such %s", usable, cl.devices-usable, prose.Choose(cl.devices-usable, "GPU", "GPUs"))}
+	}
 	const shown = 3
 	var parts []string
 	for _, why := range blocked.Texts[:min(shown, len(blocked.Texts))] {
@@ -247,11 +251,7 @@ func (f *fleet) moreRoom(cl *class, refused []resource.Address) (ways []string) 
 	if cl.gpu != "" {
 		ways = append(ways, "gpu left out, for another GPU to be taken")
 	} else if model, each := f.capacity(cl); each > 0 {
-		more := (len(refused)*cl.devices + each - 1) / each
-		if usable := f.usable(cl); usable < cl.devices {
-			more = cl.devices - usable
-		}
-		ways = append(ways, fmt.Sprintf("%d more %s", more, model.ShortModel()))
+		ways = append(ways, fmt.Sprintf("%d more %s", (len(refused)*cl.devices+each-1)/each, model.ShortModel()))
 	}
 	return ways
 }

@@ -31,6 +31,9 @@ import (
 // are as users type them; cosplay chooses those that are empty.
 type Once struct {
 	Target    string
+	Fraction  string // instead of a target
+	GPUs      int    // 0 is one
+	Sharing   string
 	Host, GPU string
 	Image     string
 	Workspace string
@@ -61,11 +64,19 @@ func (o *Once) text() []byte {
 	file := hclwrite.NewEmptyFile()
 	session := file.Body().AppendNewBlock("session", []string{o.name}).Body()
 	for _, a := range []struct{ name, value string }{
-		{"target", o.Target}, {"host", o.Host}, {"image", o.Image}, {"workspace", o.Workspace},
+		{"target", o.Target}, {"sharing", o.Sharing}, {"host", o.Host}, {"image", o.Image}, {"workspace", o.Workspace},
 	} {
 		if a.value != "" {
 			session.SetAttributeValue(a.name, cty.StringVal(a.value))
 		}
+	}
+	if part, err := strconv.ParseFloat(o.Fraction, 64); err == nil {
+		session.SetAttributeValue("fraction", cty.NumberFloatVal(part))
+	} else if o.Fraction != "" {
+		session.SetAttributeValue("fraction", cty.StringVal(o.Fraction))
+	}
+	if o.GPUs != 0 {
+		session.SetAttributeValue("gpus", cty.NumberIntVal(int64(o.GPUs)))
 	}
 	if index, err := strconv.ParseInt(o.GPU, 10, 32); err == nil {
 		session.SetAttributeValue("gpu", cty.NumberIntVal(index))

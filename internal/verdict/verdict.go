@@ -34,7 +34,11 @@ func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict
 		v.NextLarger = nearest(own, smallest(all, func(t resource.Target) bool { return size(t) > size(own) }))
 		return v, true
 	}
-	fitting := smallest(append(all, own), func(t resource.Target) bool { return t.MemoryMiB >= use.PeakMiB })
+	candidates := all
+	if own.Fraction == 0 { // a part of a GPU is none to choose
+		candidates = append(candidates, own)
+	}
+	fitting := smallest(candidates, func(t resource.Target) bool { return t.MemoryMiB >= use.PeakMiB })
 	v.Fits = nearest(own, fitting)
 	if v.Fits == nil { // the target was larger when the peak was reached
 		v.DoesNotFit = &own
@@ -79,7 +83,7 @@ func nearest(own resource.Target, all []resource.Target) *resource.Target {
 	if len(all) == 0 {
 		return nil
 	}
-	if slices.ContainsFunc(all, func(t resource.Target) bool { return t.Key == own.Key }) {
+	if slices.ContainsFunc(all, func(t resource.Target) bool { return t.Key == own.Key && t.Fraction == own.Fraction }) {
 		return &own
 	}
 	found := slices.MinFunc(all, func(a, b resource.Target) int {

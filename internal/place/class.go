@@ -15,9 +15,10 @@ type class struct {
 	target   resource.Target
 	options  resource.FitOptions
 	sharing  resource.Sharing
-	devices  int   // of each session
-	waiting  []int // requests without a slice, by address
-	accepted int   // how many of them fit; the rest are refused
+	devices  int    // of each session
+	model    string // of the GPUs of sessions with several devices, "" for one
+	waiting  []int  // requests without a slice, by address
+	accepted int    // how many of them fit; the rest are refused
 
 	alone      resource.Fit // the fit of one session if it had all GPUs to itself
 	aloneError int64        // the error of that fit; impossible if no GPU can hold the session
@@ -104,5 +105,5 @@ func (c *class) mayHave(whole bool) bool {
 
 // mayUse reports whether sessions of the class may use a GPU at all.
 func (c *class) mayUse(card *card) bool {
-	return c.host == card.Host && (c.gpu == "" || c.gpu == card.UUID)
+	return c.host == card.Host && (c.gpu == "" || c.gpu == card.UUID) && (c.model == "" || c.model == card.Model.Name)
 }

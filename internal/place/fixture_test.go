@@ -54,15 +54,18 @@ func ask(host, name string, n int, key string) []Request {
 // keep marks the placements of a result as existing: requests keep their slices, and GPUs keep their locks.
 func keep(gpus []GPU, requests []Request, r Result) ([]GPU, []Request) {
 	gpus, requests = slices.Clone(gpus), slices.Clone(requests)
-	placed, setups := map[resource.Address]*resource.Slice{}, map[string]Setup{}
+	placed, setups := map[resource.Address]Placed{}, map[string]Setup{}
 	for _, p := range r.Placed {
-		placed[p.Address] = &p.Slice
+		placed[p.Address] = p
 	}
 	for _, s := range r.GPUs {
 		setups[s.UUID] = s
 	}
 	for i := range requests {
-		requests[i].Kept = placed[requests[i].Address]
+		requests[i].Kept, requests[i].KeptMore = nil, nil
+		if p, ok := placed[requests[i].Address]; ok {
+			requests[i].Kept, requests[i].KeptMore = &p.Slice, p.More
+		}
 	}
 	for i := range gpus {
 		gpus[i].LockMHz = nil

@@ -71,19 +71,25 @@ func (f *fleet) settle() {
 	for _, c := range f.cards {
 		byPlace[place{c.Host, c.UUID}] = c
 	}
+	problem := ""
 	for i, r := range f.requests {
-		at := r.Kept
-		if at == nil {
+		if i == 0 || r.Address != f.requests[i-1].Address {
+			problem = ""
+			for _, device := range f.devicesFrom(i) {
+				if at := device.Kept; at != nil {
+					problem = cmp.Or(problem, f.problem(byPlace[place{at.Host, at.GPU}], device, *at))
+				}
+			}
+			if problem != "" {
+				f.warnings = append(f.warnings, Warning{Text: fmt.Sprintf("%s cannot stay in its slice: %s; it gets a new placement", r.Address, problem)})
+			}
+		}
+		if r.Kept == nil || problem != "" {
 			f.classOf[i].waiting = append(f.classOf[i].waiting, i)
 			continue
 		}
-		c := byPlace[place{at.Host, at.GPU}]
-		if problem := f.problem(c, r, *at); problem != "" {
-			f.warnings = append(f.warnings, Warning{Text: fmt.Sprintf("%s cannot stay in its slice: %s; it gets a new placement", r.Address, problem)})
-			f.classOf[i].waiting = append(f.classOf[i].waiting, i)
-			continue
-		}
-		c.occupants = append(c.occupants, occupant{request: i, class: f.classOf[i], slice: *at})
+		c := byPlace[place{r.Kept.Host, r.Kept.GPU}]
+		c.occupants = append(c.occupants, occupant{request: i, class: f.classOf[i], slice: *r.Kept})
 	}
 	for _, c := range f.classes {
 		c.dealOut(f.requests)
@@ -211,6 +217,9 @@ func (f *fleet) measure() {
 	}
 	for _, c := range f.classes {
 		c.aloneError = impossible
+		if c.devices > 1 {
+			c.model = f.modelFor(c)
+		}
 		if c.gpu != "" {
 			c.measure(f.cards)
 		} else {

@@ -28,6 +28,9 @@ func illegal(gpus []GPU, requests []Request, r Result) []string {
 		if n := byAddress[p.Address].Want.Devices(); len(p.More)+1 != n || len(on) != n {
 			complain("%s has %d devices on %d GPUs", p.Address, len(p.More)+1, len(on))
 		}
+		if q := byAddress[p.Address]; q.Kept != nil && (*q.Kept != p.Slice || !slices.Equal(q.KeptMore, p.More)) {
+			complain("%s was moved", p.Address)
+		}
 	}
 	for _, p := range r.Placed {
 		if seen[p.Address] {

@@ -42,7 +42,7 @@ func (f *fleet) moved(cl *class, s occupant) string {
 	again.trial = true
 	r := again.place()
 	for _, i := range append(slices.Clone(cl.waiting), s.request) {
-		if !slices.ContainsFunc(r.Placed, func(p Placed) bool { return p.Address == f.requests[i].Address }) {
+		if devicesOf(r, f.requests[i].Address) < f.classOf[i].devices {
 			return ""
 		}
 	}
@@ -52,6 +52,16 @@ func (f *fleet) moved(cl *class, s occupant) string {
 	address := f.requests[s.request].Address
 	i := slices.IndexFunc(r.Placed, func(p Placed) bool { return p.Address == address })
 	return fmt.Sprintf("%s at %s instead of %s (cosplay apply --replace %s creates it again there)", address, f.where(r.Placed[i].Slice, s.slice), f.where(s.slice, s.slice), address.Short())
+}
+
+// devicesOf counts the devices of a session that have a place.
+func devicesOf(r Result, a resource.Address) (n int) {
+	for _, p := range r.Placed {
+		if p.Address == a {
+			n++
+		}
+	}
+	return n
 }
 
 // where names the place of a slice, and its GPU if it is another than that of a slice to compare with.

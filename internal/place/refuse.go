@@ -28,20 +28,24 @@ func (f *fleet) refusals() []Refusal {
 
 func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	var blocked prose.Groups[*card]
-	cure, full := "", false
+	cure, full, free := "", false, 0
 	for _, c := range f.cards {
 		if !cl.mayUse(c) {
+			continue
+		}
+		if cl.devices > 1 && f.hasRoom(c, cl) {
+			free++
 			continue
 		}
 		why, first := f.obstacle(c, cl)
 		blocked.Add(why, c)
 		cure, full = cmp.Or(cure, first), full || first == ""
 	}
-	if len(blocked.Texts) == 0 {
+	if len(blocked.Texts) == 0 && free == 0 {
 		return f.nowhere(cl)
 	}
 	if usable := f.usable(cl); 0 < usable && usable < cl.devices {
-		return prose.Advice{What: fmt.Sprintf("%s needs %d MiB on each of %d GPUs; host %s has %s with as much", cl.target.ShortName(), cl.target.MemoryMiB, cl.devices, cl.host, prose.Count(usable, "GPU")),
+		return prose.Advice{What: fmt.Sprintf("%s needs %d MiB on each of %d GPUs of one model; host %s has %s with as much", cl.target.ShortName(), cl.target.MemoryMiB, cl.devices, cl.host, prose.Count(usable, "GPU")),
 			Fix: fmt.Sprintf("gpus = %d, or %d more such %s", usable, cl.devices-usable, prose.Choose(cl.devices-usable, "GPU", "GPUs"))}
 	}
 	const shown = 3
@@ -69,7 +73,14 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	}
 	need := fmt.Sprintf("%s needs %d MiB", cl.target.ShortName(), cl.target.MemoryMiB)
 	if cl.devices > 1 {
-		need += fmt.Sprintf(" on each of %d GPUs", cl.devices)
+		need += fmt.Sprintf(" on each of %d GPUs of one model", cl.devices)
+		parts = append([]string{fmt.Sprintf("of the GPUs of host %s, %d %s of this model, and %s room", cl.host, f.there(cl), cl.model, prose.Plural(free, "has", "have"))}, parts...)
+		if f.sliced(cl) {
+			parts = append(parts, "a CUDA process enumerates one MIG device, so that several devices are whole GPUs")
+		}
+		if free > 1 {
+			ways = append([]string{fmt.Sprintf("gpus = %d", free)}, ways...)
+		}
 	}
 	if len(addresses) > 1 {
 		need = resource.AddressNames(addresses, 3) + ": " + need + " each"

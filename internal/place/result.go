@@ -16,6 +16,7 @@ func (f *fleet) result() Result {
 	slices.SortFunc(cards, (*card).compare)
 	r := Result{Warnings: f.warnings}
 	var dear prose.Groups[Warning]
+	worst := f.worst(cards)
 	for _, c := range cards {
 		if len(c.occupants) == 0 {
 			continue
@@ -29,7 +30,7 @@ func (f *fleet) result() Result {
 				p.Alone = p.Fit
 			}
 			r.Placed = append(r.Placed, p)
-			if w := f.price(c, s.class, p); w.Text != "" {
+			if w := f.price(c, s.class, p); w.Text != "" && worst[address] == c {
 				dear.Add(w.Text, w)
 			}
 		}
@@ -79,7 +80,7 @@ func (f *fleet) price(c *card, cl *class, p Placed) Warning {
 		how = "by MPS"
 	case resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive, resource.SharingCompute:
 	}
-	return Warning{Text: fmt.Sprintf("%s %s on %s at %d MHz is %s", cl.target.ShortName(), how, f.label(c), p.Fit.ClockMHz, note),
+	return Warning{Text: fmt.Sprintf("%s %s on %s at %d MHz is %s", cl.target.ShortName(), how, f.cardNames(f.cardsOf(c, p.Address)), p.Fit.ClockMHz, note),
 		Sessions: []resource.Address{p.Address}, Note: note, Far: got > cl.aloneError+counted(farOff) || c.Busy && c.isWhole()}
 }
 

@@ -18,25 +18,15 @@ func placeSessions(gpus []GPU, requests []Request) Result {
 	for {
 		f := newFleet(gpus, devices(requests))
 		r := f.place()
-		if moved := f.divided(r); len(moved) > 0 { // not all of its devices can stay
-			for i := range requests {
-				if moved[requests[i].Address] {
-					requests[i].Kept, requests[i].KeptMore = nil, nil
-				}
-			}
-			continue
-		}
-		cut := f.incomplete()
-		if len(cut) == 0 {
+		cut, some := f.incomplete()
+		if !some {
 			r.Placed = joined(requests, r.Placed)
 			r.Refused = append(r.Refused, refused...)
 			slices.SortStableFunc(r.Refused, func(a, b Refusal) int { return a.Addresses[0].Compare(b.Addresses[0]) })
 			return r
 		}
-		for _, refusal := range cut {
-			refused = append(refused, refusal)
-			requests = slices.DeleteFunc(requests, func(r Request) bool { return slices.Contains(refusal.Addresses, r.Address) })
-		}
+		refused = append(refused, cut)
+		requests = slices.DeleteFunc(requests, func(r Request) bool { return slices.Contains(cut.Addresses, r.Address) })
 	}
 }
 
@@ -50,7 +40,10 @@ func devices(requests []Request) []Request {
 		for n := range r.Want.Devices() {
 			one := r
 			one.device = n
-			if n > 0 && r.Kept != nil {
+			switch {
+			case len(r.KeptMore)+1 != r.Want.Devices():
+				one.Kept = nil
+			case n > 0 && r.Kept != nil:
 				one.Kept = &r.KeptMore[n-1]
 			}
 			all = append(all, one)
@@ -74,31 +67,80 @@ func (c *class) most() int {
 	return len(c.waiting) / c.devices
 }
 
-// divided are the sessions of which some devices stay, and not all.
-func (f *fleet) divided(r Result) map[resource.Address]bool {
-	all := map[resource.Address]bool{}
-	for i, q := range f.requests {
-		if f.classOf[i].devices > 1 && q.Kept != nil && slices.Contains(f.classOf[i].waiting, i) {
-			all[q.Address] = true
-		}
+// devicesFrom are the requests for all devices of a session, of which i is the first.
+func (f *fleet) devicesFrom(i int) []Request {
+	end := i
+	for end < len(f.requests) && f.requests[end].Address == f.requests[i].Address {
+		end++
 	}
-	return all
+	return f.requests[i:end]
 }
 
-// incomplete refuses the last sessions of each class that have not all of their devices.
-func (f *fleet) incomplete() (all []Refusal) {
+// modelFor is the model of all GPUs of the sessions of a class with several devices: among those of which enough GPUs
+// have room for a session, if there are any, the one that comes closest.
+func (f *fleet) modelFor(cl *class) (best string) {
+	least, enough := int64(0), false
+	tried := map[string]bool{}
+	for _, c := range f.cards {
+		name := c.Model.Name
+		if tried[name] || !cl.mayUse(c) {
+			continue
+		}
+		tried[name] = true
+		trial := *cl
+		trial.model, trial.aloneError = name, impossible
+		trial.measure(f.cards)
+		fits := f.room(&trial) >= cl.devices
+		if best == "" || fits && !enough || fits == enough && trial.aloneError < least {
+			best, least, enough = name, trial.aloneError, fits
+		}
+	}
+	return best
+}
+
+// room counts the GPUs that have room for one more device of a class.
+func (f *fleet) room(cl *class) (n int) {
+	for _, c := range f.cards {
+		if f.hasRoom(c, cl) {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fleet) hasRoom(c *card, cl *class) bool {
+	classes := slices.Clone(f.classes)
+	classes[cl.id] = cl
+	k := newKind(c, 0, classes)
+	k.cards = []*card{c}
+	trial := *f
+	trial.classes = classes
+	p := &packer{fleet: &trial, slack: impossible, rows: map[*gpuModel]map[*class][]uint32{}}
+	one := make(load, len(classes))
+	one[cl.id] = 1
+	return p.fit(k, one)
+}
+
+// incomplete refuses the last sessions of the first class of which some have not all of their devices. Later classes
+// may have what these leave.
+func (f *fleet) incomplete() (cut Refusal, some bool) {
 	for _, c := range f.classes {
 		if c.devices == 1 || c.accepted == len(c.waiting) {
 			continue
 		}
 		sessions := c.waiting[:len(c.waiting)/c.devices] // their first devices
-		var addresses []resource.Address
 		for _, i := range sessions[c.accepted/c.devices:] {
-			addresses = append(addresses, f.requests[i].Address)
+			cut.Addresses = append(cut.Addresses, f.requests[i].Address)
 		}
-		all = append(all, Refusal{Addresses: addresses, Advice: f.refusal(c, addresses)})
+		for _, card := range f.cards {
+			card.occupants = slices.DeleteFunc(card.occupants, func(o occupant) bool {
+				return slices.Contains(cut.Addresses, f.requests[o.request].Address)
+			})
+		}
+		cut.Advice = f.refusal(c, cut.Addresses)
+		return cut, true
 	}
-	return all
+	return cut, false
 }
 
 // joined returns the placements of the devices as those of their sessions, with the worst fit of them.
@@ -120,9 +162,53 @@ func joined(requests []Request, placed []Placed) []Placed {
 		all = append(all, p)
 	}
 	for i := range all {
-		if want := wants[all[i].Address]; want.Kept != nil && len(all[i].More) > 0 { // in the order that its programs know
-			all[i].Slice, all[i].More = *want.Kept, want.KeptMore
+		want := wants[all[i].Address]
+		if want.Kept == nil || len(all[i].More) != len(want.KeptMore) {
+			continue
+		}
+		kept := append([]resource.Slice{*want.Kept}, want.KeptMore...)
+		if now := append([]resource.Slice{all[i].Slice}, all[i].More...); !slices.ContainsFunc(now, func(s resource.Slice) bool { return !slices.Contains(kept, s) }) {
+			all[i].Slice, all[i].More = kept[0], want.KeptMore // in the order that its programs know
 		}
 	}
+	return all
+}
+
+// there counts the GPUs that a class may use.
+func (f *fleet) there(cl *class) (n int) {
+	for _, c := range f.cards {
+		if cl.mayUse(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// sliced reports whether a class may use a GPU that has to stay in MIG mode.
+func (f *fleet) sliced(cl *class) bool {
+	return slices.ContainsFunc(f.cards, func(c *card) bool { return cl.mayUse(c) && c.Model.MIG() && !c.canBeWhole() })
+}
+
+// worst returns, by session, the GPU of the device whose fit is the worst.
+func (f *fleet) worst(cards []*card) map[resource.Address]*card {
+	worst, most := map[resource.Address]*card{}, map[resource.Address]int64{}
+	for _, c := range cards {
+		for _, s := range c.occupants {
+			address := f.requests[s.request].Address
+			first, _ := s.class.errors(c.model.at(s.class, s.slice, c.clockMHz))
+			if worst[address] == nil || first > most[address] {
+				worst[address], most[address] = c, first
+			}
+		}
+	}
+	return worst
+}
+
+// cardsOf returns the GPUs of a session: one of them, or all of several devices.
+func (f *fleet) cardsOf(one *card, a resource.Address) []*card {
+	all := slices.DeleteFunc(slices.Clone(f.cards), func(c *card) bool {
+		return c != one && !slices.ContainsFunc(c.occupants, func(s occupant) bool { return f.requests[s.request].Address == a })
+	})
+	slices.SortFunc(all, (*card).compare)
 	return all
 }

@@ -51,8 +51,11 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		gpus, requests := randomFleet(r), randomRequests(r, 1+r.IntN(12), 1+r.IntN(4))
-		if seed%2 == 1 {
+		switch seed % 3 {
+		case 1:
 			requests = sharing(r, requests)
+		case 2:
+			requests = several(r, requests)
 		}
 		want := Place(gpus, requests).String()
 		if got := Place(shuffled(r, gpus), shuffled(r, requests)).String(); got != want {
@@ -72,8 +75,11 @@ func TestKeptIsKept(t *testing.T) {
 		for range 5 {
 			requests = slices.DeleteFunc(requests, func(Request) bool { return r.IntN(3) == 0 })
 			newcomers := randomRequests(r, 1+r.IntN(6), 1+r.IntN(3))
-			if seed%2 == 1 {
+			switch seed % 3 {
+			case 1:
 				newcomers = sharing(r, newcomers)
+			case 2:
+				newcomers = several(r, newcomers)
 			}
 			for _, q := range newcomers {
 				q.Address = resource.Nth(q.Address.Name, 1000*steps+q.Address.Key.Index)
@@ -99,7 +105,7 @@ func TestKeptIsKept(t *testing.T) {
 // same compares the changes that two results make to the machine.
 func same(a, b Result) bool {
 	return slices.EqualFunc(a.Placed, b.Placed, func(p, q Placed) bool {
-		return p.Address == q.Address && p.Slice == q.Slice && p.Fit == q.Fit
+		return p.Address == q.Address && p.Slice == q.Slice && slices.Equal(p.More, q.More) && p.Fit == q.Fit
 	}) && slices.EqualFunc(a.GPUs, b.GPUs, func(p, q Setup) bool {
 		return p.UUID == q.UUID && settingsText(p.Settings) == settingsText(q.Settings) && reflect.DeepEqual(p.Why, q.Why)
 	})

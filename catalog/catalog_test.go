@@ -18,8 +18,8 @@ func TestCounts(t *testing.T) {
 	if got := len(Targets()); got != 111 {
 		t.Errorf("%d targets, want 111", got)
 	}
-	if got := len(Hosts()); got != 24 {
-		t.Errorf("%d hosts, want 24", got)
+	if got := len(Hosts()); got != 26 {
+		t.Errorf("%d hosts, want 26", got)
 	}
 }
 
@@ -168,7 +168,8 @@ func relative(a, b float64) float64 { return math.Abs(a-b) / b }
 func TestHostFigures(t *testing.T) {
 	for _, h := range Hosts() {
 		m := h.Model
-		if m.SMs <= 0 || m.MemoryMiB <= 0 || m.BandwidthGBs <= 0 || m.L2MiB <= 0 || m.FP32PerSM <= 0 || m.TensorPerSM <= 0 {
+		pascal := strings.HasPrefix(m.ComputeCapability, "6.") // without tensor cores and clock locks
+		if m.SMs <= 0 || m.MemoryMiB <= 0 || m.BandwidthGBs <= 0 || m.L2MiB <= 0 || m.FP32PerSM <= 0 || (m.TensorPerSM <= 0) != pascal {
 			t.Errorf("%s: a figure is missing: %+v", h.Key, m)
 		}
 		if h.Source == "" || m.Name == "" {
@@ -177,7 +178,7 @@ func TestHostFigures(t *testing.T) {
 		if !(0 < m.PowerMinMW && m.PowerMinMW <= m.PowerDefaultMW && m.PowerDefaultMW <= m.PowerMaxMW) {
 			t.Errorf("%s: power %d, %d, %d mW", h.Key, m.PowerMinMW, m.PowerDefaultMW, m.PowerMaxMW)
 		}
-		if len(m.ClocksMHz) < 50 || !slices.IsSorted(m.ClocksMHz) {
+		if len(m.ClocksMHz) < 50 && !pascal || !slices.IsSorted(m.ClocksMHz) {
 			t.Errorf("%s: clocks %v", h.Key, m.ClocksMHz)
 		}
 		fp32, tensor := ratesPerSM(m.Name, m.ComputeCapability)
@@ -306,7 +307,7 @@ func TestUnknownNames(t *testing.T) {
 		}
 	}
 	_, err := HostModel("h2000")
-	if want := `unknown GPU to run on "h2000". The catalog has no such GPU. Did you mean "h200"? It has v100, t4, `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `unknown GPU to run on "h2000". The catalog has no such GPU. Did you mean "h200"? It has p100, p100-sxm2, v100, t4, `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("HostModel(\"h2000\"): %v", err)
 	}
 }

@@ -123,9 +123,13 @@ static unsigned snap(const struct sim_gpu *gpu, unsigned mhz)
     return best;
 }
 
+enum { VOLTA = 7 }; /* before it, no GPU has clock locks */
+
 nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min, unsigned int max)
 {
     GPU_CALL(device, max > 0 && min <= max);
+    if (gpu->capability_major < VOLTA)
+        return NVML_ERROR_NOT_SUPPORTED;
     WRITES;
     gpu->lock_min_mhz = snap(gpu, min);
     gpu->lock_max_mhz = snap(gpu, max);
@@ -135,6 +139,8 @@ nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min,
 nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device)
 {
     GPU_CALL(device, 1);
+    if (gpu->capability_major < VOLTA)
+        return NVML_ERROR_NOT_SUPPORTED;
     WRITES;
     gpu->lock_min_mhz = gpu->lock_max_mhz = 0;
     return NVML_SUCCESS;

@@ -18,7 +18,7 @@ const mib = 1 << 20
 func (d device) read() (resource.GPU, error) {
 	gpu := resource.GPU{Index: d.index, UUID: d.uuid}
 	for _, step := range []func(*resource.GPU) error{
-		d.readName, d.readPCI, d.readCapability, d.readCores, d.readMemory, d.readBandwidth, d.readClockList,
+		d.readName, d.readPCI, d.readCapability, d.readCores, d.readMemory, d.readBandwidth, d.readClockList, d.readLockable,
 		d.readClock, d.readThrottle, d.readPower, d.readDraw, d.readPersistence, d.readComputeMode, d.readTemperature, d.readMIG, d.readUtilization, d.readProcesses,
 	} {
 		err := step(&gpu)
@@ -103,6 +103,17 @@ func (d device) readClockList(gpu *resource.GPU) (err error) {
 	gpu.Model.ClocksMHz, err = d.clockList()
 	return err
 }
+
+// readLockable reports that a GPU before Volta has no clock locks, as NVML's manual says. Nothing but an attempt would
+// show it.
+func (d device) readLockable(gpu *resource.GPU) error {
+	if major, _, err := d.capability(); err == nil && major < volta {
+		return &Error{Call: "nvmlDeviceSetGpuLockedClocks", GPU: d.name, Code: int(nvml.ERROR_NOT_SUPPORTED), Message: "the GPU is older than Volta and has no clock locks"}
+	}
+	return nil
+}
+
+const volta = 7 // in the compute capability
 
 func (d device) smClock() (mhz uint32, err error) {
 	return get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })

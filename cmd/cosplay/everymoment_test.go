@@ -72,6 +72,31 @@ func TestEveryMomentShared(t *testing.T) {
 	}
 }
 
+// severalGPUs has sessions of two devices, on whole GPUs and on GPUs that they share.
+const severalGPUs = `
+host "lab" { simulate = "4 x l40s" }
+session "pair" {
+  target = "3090"
+  gpus   = 2
+}
+session "part" {
+  count    = 2
+  fraction = 0.25
+  gpus     = 2
+}
+`
+
+// TestEveryMomentSeveralGPUs: the same with sessions of several GPUs.
+func TestEveryMomentSeveralGPUs(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"apply", "destroy"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			newProject(t, severalGPUs).everyMoment(0, command, "--auto-approve")
+		})
+	}
+}
+
 // everyMoment kills a command of a project with so many slices at its moments.
 func (p project) everyMoment(slices int, args ...string) {
 	t := p.t

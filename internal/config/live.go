@@ -43,7 +43,8 @@ var liveAttributes = []LiveAttribute{
 	liveText("runtime", "Where it runs: docker or process.", func(s LiveSession) cty.Value { return cty.StringVal(s.Runtime) }),
 	liveText("target", "The catalog key of its target.", func(s LiveSession) cty.Value { return cty.StringVal(s.Target.Key) }),
 	liveNumber("vram_mib", "MiB", "The GPU memory that programs see.", func(s LiveSession) cty.Value { return number(s.Target.MemoryMiB) }),
-	liveText("gpu", "The UUID of its physical GPU.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.GPU) }),
+	liveText("gpu", "The UUID of its physical GPU, of several the first.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.GPU) }),
+	liveNumber("gpus", "GPUs", "How many GPUs it has: devices that programs see.", func(s LiveSession) cty.Value { return number(len(s.Slices())) }),
 	liveNumber("gpu_index", "", "The index of that GPU in nvidia-smi.", func(s LiveSession) cty.Value {
 		if s.GPUIndex == nil {
 			return cty.UnknownVal(cty.Number)

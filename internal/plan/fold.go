@@ -89,9 +89,13 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	case MoveSessions:
 		p = p.Rename(op.Moves)
 	case Adopt:
-		if g := op.GPU; g != nil {
+		gpus := op.MoreGPUs
+		if op.GPU != nil {
+			gpus = append([]resource.PriorGPU{*op.GPU}, gpus...)
+		}
+		for _, g := range gpus {
 			if _, held := p.GPU(g.Host, g.UUID); !held {
-				p.GPUs = append(p.GPUs, *g)
+				p.GPUs = append(p.GPUs, g)
 			}
 		}
 		edit(&p, op.Session.Address, func(s *resource.PriorSession) {

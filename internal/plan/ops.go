@@ -144,8 +144,9 @@ type (
 	}
 	// Adopt adds an existing slice or container to the state, as that of a session, with its GPU.
 	Adopt struct {
-		Session resource.PriorSession `json:"session"`
-		GPU     *resource.PriorGPU    `json:"gpu,omitempty"` // nil if the state has it, or the project has not acquired it
+		Session  resource.PriorSession `json:"session"`
+		GPU      *resource.PriorGPU    `json:"gpu,omitempty"`       // nil if the state has it, or the project has not acquired it
+		MoreGPUs []resource.PriorGPU   `json:"more_gpus,omitempty"` // of its other devices
 	}
 	// EndSession ends the programs of a session whose lifetime has ended, with a warning, and records that it expired.
 	EndSession struct {

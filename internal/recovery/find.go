@@ -101,11 +101,13 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, 
 		found.Name = s.BodyName()
 		found.Unproven = slices.ContainsFunc(has.unproven, func(c resource.Body) bool { return c.ID == s.Body.ID })
 	}
-	var gpu *resource.PriorGPU
-	if g, held := has.prior.GPU(s.Slice.Host, s.Slice.GPU); held {
-		gpu = &g
+	var gpus []resource.PriorGPU
+	for _, at := range s.On() {
+		if g, held := has.prior.GPU(at.Host, at.UUID); held {
+			gpus = append(gpus, g)
+		}
 	}
-	found.Steps = adopting(f.prior, has.prior.BootIDs[s.Slice.Host], s, gpu, nil)
+	found.Steps = adopting(f.prior, has.prior.BootIDs[s.Slice.Host], s, gpus, nil)
 	return found, nil
 }
 

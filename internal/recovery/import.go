@@ -76,7 +76,7 @@ func CarryOutImport(ctx context.Context, p *project.Project, i *project.Import, 
 
 // adopting are the steps that add a session with its slice and body to the state. take is
 // the entry that the host's ledger needs first; nil if it has it.
-func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpu *resource.PriorGPU, take *plan.TakeGPU) []plan.Step {
+func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpus []resource.PriorGPU, take *plan.TakeGPU) []plan.Step {
 	var (
 		steps []plan.Step
 		needs []string
@@ -92,6 +92,10 @@ func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpu *r
 		take.For = s.Address.String()
 		add("import/"+s.Address.String()+"/take", take.GPU, *take)
 	}
-	add("import/"+s.Address.String(), s.Address.String(), plan.Adopt{Session: s, GPU: gpu})
+	adopt := plan.Adopt{Session: s}
+	if len(gpus) > 0 {
+		adopt.GPU, adopt.MoreGPUs = &gpus[0], gpus[1:]
+	}
+	add("import/"+s.Address.String(), s.Address.String(), adopt)
 	return steps
 }

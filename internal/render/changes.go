@@ -70,7 +70,7 @@ func (p *page) sessionChanges(v PlanView, g plannedGPU) {
 	}
 	p.sessionRows(t, v, rows)
 	for _, c := range g.leaving {
-		t.across(4, inked(dim, c.Address.String()+" leaves for "+words.GPU(v.Live, c.After.Slice.Host, c.After.Slice.GPU)))
+		t.across(4, inked(dim, c.Address.String()+" leaves for "+words.GPUs(v.Live, *c.After)))
 	}
 	for _, c := range g.also {
 		t.across(4, inked(dim, fmt.Sprintf("%s has its device %d here", c.Address, g.device(c))))

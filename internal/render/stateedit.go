@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"cosplay/internal/durable"
@@ -74,7 +75,7 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 	var commands []string
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "MIG UUID"}}}
 	for _, one := range v.Sessions {
-		t.add(text(one.Address.String()), text(one.Slice.String()), text(words.ShortUUID(one.Slice.GPU)), text(cmp.Or(sliceUUID(one), "-")))
+		t.add(text(one.Address.String()), text(one.PlaceWords()), text(strings.Join(prose.Each(one.On(), func(at resource.GPUKey) string { return words.ShortUUID(at.UUID) }), ", ")), text(cmp.Or(sliceUUID(one), "-")))
 		commands = append(commands, v.removal(one)...)
 	}
 	if len(t.rows) > 0 {
@@ -200,7 +201,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 		if one.Body != nil {
 			runs = resource.RuntimeNamed(one.Runtime).Body
 		}
-		t.add(text(one.Address.String()), text(one.Slice.String()), text(words.GPU(v.Live, one.Slice.Host, one.Slice.GPU)), text(runs))
+		t.add(text(one.Address.String()), text(one.PlaceWords()), text(words.GPUs(v.Live, one.Session)), text(runs))
 	}
 	p.table(t)
 	p.unproven(v.Unproven)

@@ -3,6 +3,7 @@ package selftest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,7 +51,10 @@ func Glance(ctx context.Context, p *project.Project, o project.Outlook) []diff.D
 func mayGlance(s resource.PriorSession, o project.Outlook) bool {
 	host, there := o.Live.Host(s.Slice.Host)
 	body, runs := o.Live.Body(s.Slice.Host, s.Runtime, s.ID)
-	_, readable := o.Live.GPU(s.Slice.Host, s.Slice.GPU)
+	readable := !slices.ContainsFunc(s.On(), func(at resource.GPUKey) bool {
+		_, is := o.Live.GPU(at.Host, at.UUID)
+		return !is
+	})
 	own, _ := diff.OwnSlice(s, o.Live)
 	return resource.RuntimeNamed(s.Runtime).RunsPrograms && there && host.Silent == "" &&
 		runs && s.Body != nil && body.ID == s.Body.ID && body.State == resource.Running && body.Damaged == "" && readable && (own.UUID == s.SliceID() || s.Slice.Whole())

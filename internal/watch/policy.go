@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,17 +105,17 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 	gpus := p.gpus(planned, prior, blocked)
 	for i := range planned.Diff.Sessions {
 		c := &planned.Diff.Sessions[i]
-		key := placeOf(*c)
-		gpu, touched := gpus[key]
-		host, _ := live.Host(key.Host)
+		on := gpusOf(*c)
+		gpu := judged(gpus, on)
+		host, _ := live.Host(on[0].Host)
 		switch {
 		case c.Action != diff.NoOp && host.Silent != "":
 			j.Left = append(j.Left, Left{Address: c.Address, Why: Unread})
 			continue
 		case c.Action == diff.NoOp:
-			if touched && gpu.why == "" {
+			if len(gpu.keys) > 0 && gpu.why == "" {
 				j.Repairs = append(j.Repairs, c.Address)
-				j.Keys = append(j.Keys, gpu.key)
+				j.Keys = append(j.Keys, gpu.keys...)
 			}
 			continue
 		case configured(*c, planned.Diff):
@@ -131,7 +132,7 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 			continue
 		}
 		why := p.session(*c, planned.Diff, live)
-		if why == "" && touched {
+		if why == "" {
 			if why = gpu.why; why == NotAllowed {
 				why = OnItsGPU
 			}
@@ -143,10 +144,7 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 			j.Left = append(j.Left, Left{Address: c.Address, Why: why})
 			continue
 		}
-		j.Repairs, j.Keys = append(j.Repairs, c.Address), append(j.Keys, c.Address.String())
-		if touched {
-			j.Keys = append(j.Keys, gpu.key)
-		}
+		j.Repairs, j.Keys = append(j.Repairs, c.Address), append(append(j.Keys, c.Address.String()), gpu.keys...)
 	}
 	slices.Sort(j.Keys)
 	j.Keys = slices.Compact(j.Keys)
@@ -188,8 +186,8 @@ func (j Judgement) without(changed []resource.Address, prior resource.Prior) Jud
 
 // gpuJudgement is why the settings of a GPU stay as they are; "" if they are set.
 type gpuJudgement struct {
-	key string
-	why Why
+	keys []string // of the history
+	why  Why
 }
 
 // gpus decides about the GPUs whose settings or MPS daemon the plan changes.
@@ -199,7 +197,8 @@ func (p Policy) gpus(planned *plan.Plan, prior resource.Prior, blocked func(stri
 		if g.Settings == (resource.Settings{}) && g.RunMPS == nil && g.StopMPS == nil && g.Action != diff.Create && g.Action != diff.Delete {
 			continue
 		}
-		j := gpuJudgement{key: g.Host + " " + g.UUID}
+		key := g.Host + " " + g.UUID
+		j := gpuJudgement{keys: []string{key}}
 		held, ours := prior.GPU(g.Host, g.UUID)
 		for setting, value := range g.Settings.All() {
 			switch {
@@ -219,19 +218,29 @@ func (p Policy) gpus(planned *plan.Plan, prior resource.Prior, blocked func(stri
 			j.why = NotAllowed
 		}
 		if j.why == "" {
-			j.why = blocked(j.key)
+			j.why = blocked(key)
 		}
 		all[g.Key()] = j
 	}
 	return all
 }
 
-func placeOf(c diff.SessionChange) resource.GPUKey {
+// judged joins the judgements about all GPUs of a session: if the settings of one stay, all do.
+func judged(gpus map[resource.GPUKey]gpuJudgement, on []resource.GPUKey) (all gpuJudgement) {
+	for _, key := range on {
+		if g, changes := gpus[key]; changes {
+			all.keys, all.why = append(all.keys, g.keys...), cmp.Or(all.why, g.why)
+		}
+	}
+	return all
+}
+
+func gpusOf(c diff.SessionChange) []resource.GPUKey {
 	s := c.After
 	if s == nil {
 		s = &c.Before.Session
 	}
-	return resource.GPUKey{Host: s.Slice.Host, UUID: s.Slice.GPU}
+	return s.On()
 }
 
 // configured reports whether a change comes from the configuration: what was applied is not what it has now. A session

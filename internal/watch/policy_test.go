@@ -84,3 +84,28 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgeAllGPUs: a session without a change is a part of the repair of its GPUs only if each of them may be repaired.
+func TestJudgeAllGPUs(t *testing.T) {
+	on := func(uuid string) resource.Slice { return resource.Slice{Host: "lab", GPU: uuid} }
+	session := resource.PriorSession{Session: resource.Session{Address: resource.One("a"), Slice: on("GPU-1"), More: []resource.Slice{on("GPU-2")}}}
+	lock := func(uuid string, mhz int) diff.GPUChange {
+		return diff.GPUChange{Host: "lab", UUID: uuid, Settings: resource.Settings{}.With(resource.SMClock, mhz)}
+	}
+	var prior resource.Prior
+	for _, uuid := range []string{"GPU-1", "GPU-2"} {
+		prior.GPUs = append(prior.GPUs, resource.PriorGPU{Host: "lab", UUID: uuid, Applied: resource.Settings{}.With(resource.SMClock, 900)})
+	}
+	repairs, err := watch.ParseRepairs([]string{"safe"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for second, want := range map[int]int{900: 2, 1000: 0} { // 1000 MHz is what the configuration leads to now
+		planned := &plan.Plan{Diff: diff.Diff{GPUs: []diff.GPUChange{lock("GPU-1", 900), lock("GPU-2", second)},
+			Sessions: []diff.SessionChange{{Address: session.Address, Action: diff.NoOp, Before: &session, After: &session.Session}}}}
+		got := watch.Policy{Repairs: repairs}.Judge(planned, resource.Live{}, prior, func(string) watch.Why { return "" })
+		if len(got.Keys) != want || (len(got.Repairs) == 1) != (want > 0) {
+			t.Errorf("with %d MHz on the second: %+v", second, got)
+		}
+	}
+}

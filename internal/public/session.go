@@ -57,6 +57,10 @@ type Request struct {
 	GPU    string     `json:"gpu,omitempty"` // UUID of the GPU that the configuration asks for; missing where cosplay chooses
 	Target string     `json:"target"`        // key of the target
 	Fit    FitOptions `json:"fit"`           // preferences
+
+	Sharing  string  `json:"sharing,omitempty"`  // mig, exclusive, time-slice or mps; missing for auto
+	Fraction float64 `json:"fraction,omitempty"` // part of the host's own GPU, which is the target then
+	GPUs     int     `json:"gpus,omitempty"`     // number of devices, if there are several
 }
 
 // FitOptions are the values of a fit block.

@@ -273,11 +273,15 @@ func disguises(v PlanView) []disguise {
 		if !ok {
 			continue
 		}
-		of := c.After.Target.ShortName() + " on " + g.Model.ShortModel()
+		of, limits := c.After.Target.ShortName()+" on "+g.Model.ShortModel(), fit.Limits(g.Model, c.After.Target)
+		if devices := len(c.After.Slices()); devices > 1 {
+			of = fmt.Sprintf("%d x %s", devices, of)
+			limits = append(limits, "no NVLink is shown, so NCCL uses PCIe or shared memory")
+		}
 		if slices.ContainsFunc(all, func(d disguise) bool { return d.of == of }) {
 			continue
 		}
-		if limits := fit.Limits(g.Model, c.After.Target); len(limits) > 0 {
+		if len(limits) > 0 {
 			all = append(all, disguise{of, limits})
 		}
 	}

@@ -109,7 +109,11 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		o.aim.Goal = project.ReadOnly
 	}
 	announce, err := inv.announcer(o.alerts)
-	if err := cmp.Or(err, mayOverwrite(o.out), checkAim(o.aim)); err != nil {
+	metrics, unfit := o.metrics, error(nil)
+	if metrics != "" {
+		metrics, unfit = durable.Destination(metrics)
+	}
+	if err := cmp.Or(err, unfit, mayOverwrite(o.out), checkAim(o.aim)); err != nil {
 		return err
 	}
 	inv.asks = true
@@ -154,7 +158,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		announce.deliver(ctx, p.Project, outlook)
 	}
 	if o.metrics != "" {
-		err = cmp.Or(err, watch.Fleet(ctx, p.Project, outlook, Version).WriteFile(o.metrics))
+		err = cmp.Or(err, watch.Fleet(ctx, p.Project, outlook, Version).WriteFile(metrics))
 	}
 	changes := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
 	if err == nil && o.detailed && (changes || outlook.Plan.Diff.NotAsApplied()) {
@@ -229,7 +233,11 @@ func savePlan(path string, p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(path, append(data, '\n'), 0o600); err != nil {
+	real, err := durable.Destination(path)
+	if err == nil {
+		err = durable.WriteFile(real, append(data, '\n'), 0o600)
+	}
+	if err != nil {
 		return fmt.Errorf("saving the plan: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ package durable
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,62 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Destination is the file that a path of a user leads to: where it is a symbolic link, the file behind it, so that the
+// link stays. Anything but a regular file is refused, since a write by rename would replace a device, a pipe or a
+// socket. A file that does not exist is none of these.
+func Destination(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+		if path, err = behind(path); err == nil {
+			info, err = os.Lstat(path)
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return path, nil
+	case err != nil:
+		return path, err
+	}
+	return path, regular(path, info)
+}
+
+// behind is where a symbolic link leads, whether or not there is a file.
+func behind(link string) (string, error) {
+	real, err := filepath.EvalSymlinks(link)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	to, err := os.Readlink(link)
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(link), to)
+	}
+	return to, err
+}
+
+// regular refuses what is no regular file.
+func regular(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	what := map[fs.FileMode]string{fs.ModeDir: "a folder", fs.ModeNamedPipe: "a pipe", fs.ModeSocket: "a socket"}[info.Mode().Type()]
+	return fmt.Errorf("%s is %s; cosplay replaces regular files only. Fix: name another file", path, cmp.Or(what, "a device"))
+}
+
+// replaceable refuses to replace what is no file. A symbolic link is replaced and not followed: in folders of others it
+// may lead anywhere.
+func replaceable(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().Type() == fs.ModeSymlink {
+		return nil // the write reports what is wrong
+	}
+	return regular(path, info)
+}
+
 // WriteFile replaces a file in one step: after a crash it has its old or its new content, never a part.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
+	if err := replaceable(path); err != nil {
+		return err
+	}
 	Moment("before %s", path)
 	defer Moment("after %s", path)
 	beside := renameio.WithTempDir(filepath.Dir(path)) // where Sweep looks
@@ -101,6 +156,9 @@ func Sweep(path string) {
 // ReplaceFile replaces a file in one step: whichever process dies, the file has its old or its new content. It does
 // not wait for the disk, so a power failure can lose the change.
 func ReplaceFile(path string, data []byte, mode os.FileMode) error {
+	if err := replaceable(path); err != nil {
+		return err
+	}
 	Moment("before %s", path)
 	defer Moment("after %s", path)
 	fresh, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")

@@ -111,7 +111,9 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 		return nil, nil, nil, err
 	}
 	once.name = fmt.Sprintf("run-%06x", rand.IntN(1<<24))
-	p.setState(filepath.Join(p.runs(), once.name, state.FileName))
+	if err := p.setState(filepath.Join(p.runs(), once.name, state.FileName)); err != nil {
+		return nil, nil, nil, err
+	}
 	p.once = true
 	files[config.Unwritten] = once.text()
 	reading := p.reading()

@@ -63,7 +63,9 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	}
 	p.Intent = intent
 	if o.StatePath == "" && intent.State != "" {
-		p.setState(intent.State)
+		if err := p.setState(intent.State); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	return p, intent.Files, diags, nil
 }
@@ -101,6 +103,9 @@ func locate(o Options) (*Project, error) {
 	if store.Path, err = filepath.Abs(store.Path); err != nil {
 		return nil, err
 	}
+	if store.Path, err = durable.Destination(store.Path); err != nil {
+		return nil, err
+	}
 	for _, path := range []string{dir, store.Path} {
 		if !utf8.ValidString(path) {
 			return nil, fmt.Errorf("the path %q is not valid UTF-8, so the state and the files of sessions cannot contain it. Fix: rename that folder", path)
@@ -110,7 +115,11 @@ func locate(o Options) (*Project, error) {
 }
 
 // setState sets the path of the state, before a host is open.
-func (p *Project) setState(path string) { p.Store.Path, p.Machine.State = path, path }
+func (p *Project) setState(path string) error {
+	path, err := durable.Destination(path)
+	p.Store.Path, p.Machine.State = path, path
+	return err
+}
 
 // patience is the time for an evaluation of the configuration. A fleet of 10,000 sessions needs a second.
 const patience = 15 * time.Second
@@ -151,7 +160,9 @@ func OpenForRecovery(o Options) (p *Project, complaint, err error) {
 	}
 	p.Intent = intent
 	if o.StatePath == "" && intent.State != "" {
-		p.setState(intent.State)
+		if err := p.setState(intent.State); err != nil {
+			return nil, nil, err
+		}
 	}
 	p.takeSimulated()
 	return p, complaint, nil

@@ -204,11 +204,11 @@ const (
 // IsAt reports whether a slice of a GPU that exists is at a place there, or is the GPU instance that was left without a
 // compute instance.
 func (s LiveSlice) IsAt(place Slice) bool {
+	at := s.Slice
 	if s.UUID == "" {
-		place = place.Instance()
-		s.Slice = s.Instance()
+		at, place = at.Instance(), place.Instance()
 	}
-	return s.Profile == place.Profile && s.Start == place.Start && s.ComputeStart == place.ComputeStart
+	return at.Profile == place.Profile && at.Start == place.Start && at.ComputeStart == place.ComputeStart
 }
 
 // Match compares a slice on record with one that exists. It is the only place that

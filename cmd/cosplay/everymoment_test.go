@@ -97,6 +97,28 @@ func TestEveryMomentSeveralGPUs(t *testing.T) {
 	}
 }
 
+// parts has two sessions with compute instances in one GPU instance.
+const parts = `
+host "lab" { simulate = "1 x h200" }
+session "w" {
+  count   = 2
+  target  = "1060"
+  slice   = "1c.2g.35gb"
+  sharing = "compute-instance"
+}
+`
+
+// TestEveryMomentParts: the same with compute instances, whose GPU instance counts as one slice.
+func TestEveryMomentParts(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"apply", "destroy"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			newProject(t, parts).everyMoment(1, command, "--auto-approve", "--parallelism=1")
+		})
+	}
+}
+
 // everyMoment kills a command of a project with so many slices at its moments.
 func (p project) everyMoment(slices int, args ...string) {
 	t := p.t

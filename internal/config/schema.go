@@ -247,8 +247,10 @@ var sessionSchema = Block{
 			Description: "The session's GPU, by index, UUID or PCI address."},
 		{Name: "gpus", Type: Whole, Unit: "GPUs", Default: "1", PerInstance: true, Change: Replaces, Example: "2",
 			Description: "How many GPUs the session has: devices of the target or of the fraction, each on another GPU of the host, as a whole GPU or with sharing = \"time-slice\". A CUDA program finds only one MIG device, so none of them is a slice."},
-		{Name: "sharing", Type: Word, Words: []string{"auto", "mig", "exclusive", "time-slice", "mps"}, Default: `"auto"`, PerInstance: true, Change: Replaces, Example: `"time-slice"`,
-			Description: "Which part of a GPU the session may get: a MIG slice (mig), a whole GPU (exclusive), or either together with other sessions of the project, whose programs run by turns (time-slice), or a part of the SMs of a whole GPU by NVIDIA's Multi-Process Service (mps). auto is a MIG slice or a whole GPU. Sessions that share a slice or a GPU have its memory divided between them, and nothing else isolates them: docs/sharing.md."},
+		{Name: "sharing", Type: Word, Words: []string{"auto", "mig", "compute-instance", "exclusive", "time-slice", "mps"}, Default: `"auto"`, PerInstance: true, Change: Replaces, Example: `"time-slice"`,
+			Description: "Which part of a GPU the session may get: a MIG slice (mig), a whole GPU (exclusive), or either together with other sessions of the project, whose programs run by turns (time-slice), a part of the SMs of a whole GPU by NVIDIA's Multi-Process Service (mps), or a compute instance beside those of other sessions of the project in one GPU instance (compute-instance). auto is a MIG slice or a whole GPU. Sessions that share a slice or a GPU have its memory divided between them, and nothing else isolates them: docs/sharing.md."},
+		{Name: "slice", Type: Text, Default: "(chosen by cosplay)", PerInstance: true, Change: Replaces, Example: `"1c.2g.35gb"`,
+			Description: "The profile of the session's MIG slice, as nvidia-smi mig -lgip or -lcip prints it, with or without \"MIG \". A compute instance, like 1c.2g.35gb, has a part of the SMs of its GPU instance, and its memory and bandwidth. It is alone there, except with sharing = \"compute-instance\"."},
 		{Name: "image", Type: Text, Default: `"cosplay:latest"`, PerInstance: true, Change: Replace, Example: `"pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"`,
 			Description: "The image of the container. cosplay builds cosplay:latest if it is missing."},
 		{Name: "name", Type: Text, Default: "(cosplay-, the session and the project)", PerInstance: true, Change: Update, Example: `"lab-${count.index}"`,
@@ -281,7 +283,7 @@ var sessionSchema = Block{
 			Description: "The point in time at which the session expires."},
 	},
 	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema, lifecycleSchema},
-	later:  []string{"slice", "cap"},
+	later:  []string{"cap"},
 }
 
 var outputSchema = Block{

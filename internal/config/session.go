@@ -21,6 +21,7 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"fraction":      into((*loader).fraction, func(s *Session) *float64 { return &s.Fraction }),
 	"gpus":          into(wholeUpTo(maxGPUs, "a number of GPUs"), func(s *Session) *int { return &s.GPUs }),
 	"sharing":       into((*loader).sharing, func(s *Session) *resource.Sharing { return &s.Sharing }),
+	"slice":         into((*loader).profile, func(s *Session) *string { return &s.Slice }),
 	"command":       (*loader).sessionCommand,
 	"workspace":     into((*loader).path, func(s *Session) *string { return &s.Workspace }),
 	"env":           (*loader).sessionEnv,
@@ -130,6 +131,7 @@ func (l *loader) readSession(b block) {
 		}
 		l.checkFraction(&s)
 		l.checkGPUs(&s)
+		l.checkSlice(&s)
 		l.checkHost(&s)
 		l.checkContainer(&s)
 		l.sessions = append(l.sessions, s)
@@ -177,6 +179,24 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 	}
 }
 
+// checkSlice refuses a profile of a MIG slice for a session that gets no such slice.
+func (l *loader) checkSlice(s *Session) {
+	at := s.Ranges.At("slice")
+	switch divides := (resource.Slice{Profile: s.Slice}).Divides(); {
+	case s.Slice == "":
+	case s.Fraction > 0:
+		l.complain(at, at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two.")
+	case s.GPUs > 1:
+		l.complain(at, at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
+	case s.Sharing == resource.SharingExclusive, s.Sharing == resource.SharingMPS:
+		l.complain(at, at, fmt.Sprintf("a session with sharing = %q has no slice", s.Sharing), "Leave out slice, or sharing.")
+	case s.Sharing == resource.SharingTime && divides:
+		l.complain(at, at, "a compute instance smaller than its GPU instance is not shared by time slices", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: s.Slice}.Instance().Profile)
+	case s.Sharing == resource.SharingCompute && !divides:
+		l.complain(at, at, fmt.Sprintf("a %s leaves no part of its GPU instance to others", s.Slice), "Write a compute instance, like slice = %q, or leave out sharing.", resource.DividedProfile(1, s.Slice))
+	}
+}
+
 func (l *loader) checkFraction(s *Session) {
 	if s.Fraction == 0 {
 		return
@@ -185,7 +205,7 @@ func (l *loader) checkFraction(s *Session) {
 	if s.Ranges.has("target") {
 		l.complain(at, at, `"fraction" and "target" exclude each other`, "A fraction is of the host's own GPU. Keep one of the two.")
 	}
-	if s.Sharing == resource.SharingExclusive {
+	if s.Sharing == resource.SharingExclusive || s.Sharing == resource.SharingCompute {
 		l.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\" or \"time-slice\", or leave sharing out.")
 	}
 }
@@ -200,7 +220,7 @@ func (l *loader) checkGPUs(s *Session) {
 	switch {
 	case s.Ranges.has("gpu"):
 		l.complain(at, at, `"gpus" and "gpu" exclude each other`, "A session with several GPUs has one device on each. Leave gpu out; the host's gpus list says which may be used.")
-	case s.Sharing == resource.SharingMIG:
+	case s.Sharing == resource.SharingMIG, s.Sharing == resource.SharingCompute:
 		l.complain(at, at, "a session cannot have several MIG slices", "A CUDA program finds one MIG device, whatever it is given. Write sharing = \"exclusive\" or \"time-slice\" for devices on whole GPUs, or a session for each slice.")
 	case s.Sharing == resource.SharingMPS:
 		l.complain(at, at, "a session with several GPUs cannot use MPS", "A CUDA program uses one MPS daemon, and cosplay runs one for each GPU. Write sharing = \"time-slice\".")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -286,6 +287,23 @@ func (l *loader) sharing(v value) (resource.Sharing, bool) {
 		kind = resource.SharingAuto
 	}
 	return kind, ok
+}
+
+// profileForm is that of the profiles of MIG slices: 1g.18gb, 1g.18gb+me, 1c.2g.35gb.
+var profileForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([1-9]c\.)?[1-9]g\.[1-9][0-9]*gb([+-][a-z.+-]+)?$`) })
+
+// profile reads the profile of a MIG slice. Whether a GPU has it is known only where the GPU is.
+func (l *loader) profile(v value) (string, bool) {
+	typed, ok := l.text(v)
+	if !ok {
+		return "", false
+	}
+	name := strings.ToLower(strings.TrimPrefix(strings.TrimSpace(typed), "MIG "))
+	if !profileForm().MatchString(name) {
+		l.wrong(v, fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write the name of a profile, like \"1g.18gb\" or \"1c.2g.35gb\". nvidia-smi mig -lgip and -lcip list them.")
+		return "", false
+	}
+	return name, true
 }
 
 // fraction reads a part of a GPU.

@@ -283,6 +283,7 @@ func sessionFields(was, want resource.Session) []Field {
 	add(&all, FieldFraction, fraction(was), fraction(want))
 	add(&all, FieldSharing, Text(cmp.Or(was.Request.Sharing, "auto")), Text(cmp.Or(want.Request.Sharing, "auto")))
 	add(&all, FieldGPUs, Count(was.Request.Devices()), Count(want.Request.Devices()))
+	add(&all, FieldProfile, Text(cmp.Or(was.Request.Slice, "any")), Text(cmp.Or(want.Request.Slice, "any")))
 	if was.Target.Key == want.Target.Key && was.Request.Fraction == want.Request.Fraction && was.Target.Envelope() != want.Target.Envelope() {
 		add(&all, FieldTargetFigures, IsAsApplied, IsOfCatalog)
 	}
@@ -292,7 +293,7 @@ func sessionFields(was, want resource.Session) []Field {
 		add(&all, FieldGPU, GPU(was.More[i].GPU), GPU(want.More[i].GPU))
 	}
 	place := func(s resource.Slice) Value {
-		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing, Percent: s.Percent}
+		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing, Percent: s.Percent, ComputeStart: s.ComputeStart}
 	}
 	add(&all, FieldSlice, place(was.Slice), place(want.Slice))
 	add(&all, FieldMPS, Text(was.MPS), Text(want.MPS))

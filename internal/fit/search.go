@@ -33,12 +33,45 @@ func Candidates(m resource.Model, t resource.Target, o resource.FitOptions) []re
 		}
 	}
 	add(whole(m))
+	for _, p := range Closer(m, t, o, m.ClocksMHz) {
+		add(ofProfile(m, &p))
+	}
 	slices.SortFunc(found, candidate.compare)
 	fits := make([]resource.Fit, len(found))
 	for i := range found {
 		fits[i] = found[i].fit
 	}
 	return fits
+}
+
+// closerBy is the error by which a compute instance has to be closer to a target than all that it is a part of.
+const closerBy = 0.01
+
+// Closer returns the compute instances smaller than their GPU instance that come closer to a target than every GPU
+// instance and the whole GPU, at these SM clocks in MHz. There are none where one of those is within the tolerance.
+func Closer(m resource.Model, t resource.Target, o resource.FitOptions, clocksMHz []int) (closer []resource.Profile) {
+	want := t.Envelope()
+	errorOf := func(s slice) float64 {
+		if s.memoryMiB < want.MemoryMiB || len(clocksMHz) == 0 {
+			return math.Inf(1)
+		}
+		return s.fit(want, s.bestClock(want, o.Prefer, clocksMHz)).Error(o.Prefer)
+	}
+	least := errorOf(whole(m))
+	for i := range m.Profiles {
+		least = min(least, errorOf(ofProfile(m, &m.Profiles[i])))
+	}
+	if least <= o.Tolerance {
+		return nil
+	}
+	for _, p := range m.Profiles {
+		for _, part := range m.Divisions(p) {
+			if !strings.ContainsAny(p.Name, "+-") && errorOf(ofProfile(m, &part)) < least-closerBy {
+				closer = append(closer, part)
+			}
+		}
+	}
+	return closer
 }
 
 // Best returns the first candidate. It fails if no slice has the target's memory, or if the error exceeds MaxError.

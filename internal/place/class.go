@@ -17,6 +17,7 @@ type class struct {
 	sharing  resource.Sharing
 	devices  int    // of each session
 	model    string // of the GPUs of sessions with several devices, "" for one
+	slice    string // the profile that the configuration names, or ""
 	waiting  []int  // requests without a slice, by address
 	accepted int    // how many of them fit; the rest are refused
 
@@ -85,13 +86,16 @@ func (c *class) maxError() int64 {
 // acceptsError reports whether the fit block states which error a session accepts.
 func (c *class) acceptsError() bool { return c.options.MaxError != nil }
 
-// shares reports whether sessions of the class share a slice or a whole GPU with others.
+// shares reports whether sessions of the class share a slice, a GPU instance or a whole GPU with others.
 func (c *class) shares() bool { return c.sharing.Shares() }
 
 // mayHave reports whether sessions of the class may have a slice, or a whole GPU.
 func (c *class) mayHave(whole bool) bool {
 	if c.devices > 1 { // a CUDA program enumerates one MIG device
 		return whole
+	}
+	if c.slice != "" {
+		return !whole
 	}
 	switch c.sharing {
 	case resource.SharingMIG, resource.SharingCompute:

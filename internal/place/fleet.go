@@ -44,7 +44,7 @@ func newFleet(gpus []GPU, requests []Request) *fleet {
 	for _, r := range f.requests {
 		k := keyOf(r)
 		if known[k] == nil {
-			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices()}
+			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), slice: r.Want.Slice}
 			f.classes = append(f.classes, known[k])
 		}
 		f.classOf = append(f.classOf, known[k])
@@ -118,10 +118,10 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	case !at.Whole() && !c.canBeSliced():
 		return fmt.Sprintf("GPU %d is not in MIG mode, which may not be changed", c.Index)
 	}
-	if p, ok := c.Model.Profile(at.Profile); !at.Whole() && (!ok || p.MemorySlices != at.Size || !slices.Contains(p.Starts, at.Start)) {
+	if p, ok := c.Model.Profile(at.Profile); !at.Whole() && (!ok || p.MemorySlices != at.Size || !slices.Contains(p.Starts, at.Start) || !slices.Contains(c.Model.ComputeStarts(at.Profile), at.ComputeStart)) {
 		return fmt.Sprintf("GPU %d has no place for a %s at slot %d", c.Index, at.Profile, at.Start)
 	}
-	beside := slices.ContainsFunc(c.occupants, func(s occupant) bool { return s.slice.Beside(at) })
+	beside := slices.ContainsFunc(c.taken(), within(at.Instance()))
 	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && !beside && c.room().compute < p.ComputeSlices {
 		return fmt.Sprintf("the compute slices of GPU %d are taken", c.Index)
 	}
@@ -132,7 +132,7 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 		return fmt.Sprintf("the sessions that share GPU %d need more of its SMs than it has", c.Index)
 	}
 	for _, s := range c.occupants {
-		if s.slice.Overlaps(at) {
+		if s.slice.Overlaps(at) || s.slice.Divides() && within(at.Instance())(s.slice) && !(s.slice.Shared() && at.Shared()) {
 			return fmt.Sprintf("%s has it", f.requests[s.request].Address)
 		}
 	}
@@ -169,7 +169,7 @@ func (c *card) freeMiB(at resource.Slice) int {
 		free = p.MemoryMiB
 	}
 	for _, s := range c.occupants {
-		if s.slice.Profile == at.Profile && s.slice.Start == at.Start {
+		if instance := s.slice.Instance(); instance.Profile == at.Instance().Profile && instance.Start == at.Start {
 			free -= s.class.target.MemoryMiB
 		}
 	}
@@ -243,7 +243,7 @@ func (c *class) measure(cards []*card) {
 		b := card.model
 		for row := range b.whole() + 1 {
 			whole := row == b.whole()
-			if !c.mayHave(whole) || whole && !card.canBeWhole() || !whole && (!card.canBeSliced() || card.NoSlices) {
+			if !b.offers(c, row) || whole && !card.canBeWhole() || !whole && (!card.canBeSliced() || card.NoSlices) {
 				continue
 			}
 			for i, clock := range b.clocks {
@@ -278,7 +278,7 @@ func (c *card) limitOf(s occupant) int64 {
 // errorsOf returns the errors of an occupant at each clock, in the form of a chart.
 func (c *card) errorsOf(s occupant) (first, second []int64) {
 	for row := range c.model.whole() + 1 {
-		if c.model.profileName(row) == s.slice.Profile && s.slice.Percent == 0 {
+		if c.model.profileName(row) == s.slice.Profile && s.slice.Percent == 0 && c.model.offers(s.class, row) {
 			chart := c.model.chart(s.class)
 			return chart.first[row], chart.second[row]
 		}

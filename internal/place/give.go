@@ -46,20 +46,21 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 		*queue = (*queue)[1:]
 	}
 	starts := cloneAll(k.layouts[s.tally])
-	seats := k.seats(s, starts)
+	seats := c.seats(k, s, starts)
 	slices.SortFunc(all, func(a, b newcomer) int { return cmp.Compare(a.request, b.request) })
 	for _, n := range all {
 		slice := resource.Slice{Host: c.Host, GPU: c.UUID}
-		if n.class.shares() {
+		if n.row == c.model.whole() && n.class.shares() {
 			slice.Sharing, slice.Percent = n.class.sharing, c.model.percent(n.class, s.clock)
 		}
 		if n.row < c.model.whole() {
-			p := c.model.profiles[n.row]
-			slice.Profile, slice.Size, slice.Percent = p.Name, p.MemorySlices, 0
-			if n.class.shares() {
-				slice.Start = startOf(seats, n)
+			p, parent := c.model.profiles[n.row], c.model.parents[n.row]
+			slice.Profile, slice.Size = p.Name, p.MemorySlices
+			if c.model.sharesIn(n.class, n.row) {
+				sit(seats, n, &slice)
+				slice.Sharing = n.class.sharing
 			} else {
-				slice.Start, starts[n.row] = starts[n.row][0], starts[n.row][1:]
+				slice.Start, starts[parent] = starts[parent][0], starts[parent][1:]
 			}
 		}
 		c.occupants = append(c.occupants, occupant{request: n.request, class: n.class, slice: slice})

@@ -75,10 +75,10 @@ func (f *fleet) kinds() []*kind {
 func (f *fleet) mark(c *card, pinned bool) string {
 	mark := fmt.Appendf(nil, "%q %d %t %t %t %t", c.Host, slices.Index(f.models, c.model), c.canTakeSlices(), c.canBeWhole(), c.shared(), c.Hindered)
 	for _, s := range c.occupants {
-		mark = fmt.Appendf(mark, " %d:%s@%d*%d<%d", s.class.id, s.slice.Profile, s.slice.Start, s.slice.Percent, s.limit)
+		mark = fmt.Appendf(mark, " %d:%s@%d.%d*%d<%d", s.class.id, s.slice.Profile, s.slice.Start, s.slice.ComputeStart, s.slice.Percent, s.limit)
 	}
 	for _, s := range c.Foreign {
-		mark = fmt.Appendf(mark, " %s@%d+%d", s.Profile, s.Start, s.Size)
+		mark = fmt.Appendf(mark, " %s@%d.%d+%d", s.Profile, s.Start, s.ComputeStart, s.Size)
 	}
 	if pinned {
 		mark = append(mark, c.UUID...)
@@ -98,7 +98,7 @@ func newKind(c *card, rank int, classes []*class) *kind {
 	if c.isWhole() {
 		k.sharing = c.occupants[0].slice.Sharing
 	}
-	k.layouts = layouts{0: make([][]int, len(c.model.profiles))}
+	k.layouts = layouts{0: make([][]int, c.model.inst)}
 	if k.slices {
 		k.layouts = c.model.layouts(c.room())
 	}

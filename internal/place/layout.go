@@ -28,18 +28,18 @@ type layouts map[tally][][]int
 // room returns the free capacity of a card, after the sessions and the foreign slices on it.
 func (c *card) room() room {
 	free := room{compute: c.Model.ComputeSlices}
-	for i, p := range c.model.profiles {
+	for i, p := range c.model.instances() {
 		free.left[i] = p.MaxInstances
 	}
-	for _, s := range c.taken() {
+	for _, s := range c.instances() {
 		free.slots |= slotMask(s.Start, s.Size)
 		p, ok := c.Model.Profile(s.Profile)
 		if !ok {
 			p.ComputeSlices = min(s.Size, c.Model.ComputeSlices)
 		}
 		free.compute -= p.ComputeSlices
-		for i := range c.model.profiles {
-			if c.model.profiles[i].Name == s.Profile {
+		for i, p := range c.model.instances() {
+			if p.Name == s.Profile {
 				free.left[i]--
 			}
 		}

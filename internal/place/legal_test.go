@@ -85,7 +85,7 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 	taken, compute, instances := map[int]string{}, 0, map[string]int{}
 	occupy := func(who string, s resource.Slice) {
 		p, ok := g.Model.Profile(s.Profile)
-		if !ok || !slices.Contains(p.Starts, s.Start) || p.MemorySlices != s.Size {
+		if !ok || !slices.Contains(p.Starts, s.Start) || p.MemorySlices != s.Size || !slices.Contains(g.Model.ComputeStarts(s.Profile), s.ComputeStart) {
 			complain("%s has no legal slice: %+v", who, s)
 		}
 		for slot := s.Start; slot < s.Start+s.Size; slot++ {
@@ -95,8 +95,9 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 			taken[slot] = who
 		}
 		compute += p.ComputeSlices
-		if instances[s.Profile]++; instances[s.Profile] > p.MaxInstances {
-			complain("%d x %s", instances[s.Profile], s.Profile)
+		instance := s.Instance().Profile
+		if instances[instance]++; instances[instance] > p.MaxInstances {
+			complain("%d x %s", instances[instance], instance)
 		}
 	}
 	for _, s := range g.Foreign {
@@ -118,7 +119,7 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 		q := requests[p.Address]
 		misplaced(g, q, p, clock, complain)
 		if p.Slice.Shared() {
-			shared[p.Slice.Place()] += q.Target.MemoryMiB
+			shared[p.Slice.Instance()] += q.Target.MemoryMiB
 			percent += p.Slice.Percent
 		}
 		if p.Slice.Whole() {
@@ -134,7 +135,16 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 		if g.NoSlices && q.Kept == nil && !slices.ContainsFunc(here, exists) {
 			complain("%s needs a slice that may not be made", p.Address)
 		}
-		if i := slices.IndexFunc(here, func(o Placed) bool { return o.Slice.Beside(p.Slice) }); i < 0 || here[i].Address == p.Address {
+		for _, o := range here {
+			if o.Address != p.Address && o.Slice.Instance() == p.Slice.Instance() && !o.Slice.Beside(p.Slice) &&
+				(o.Slice.Crosses(p.Slice) || o.Slice.Sharing != resource.SharingCompute || p.Slice.Sharing != resource.SharingCompute) {
+				complain("%s and %s are in one GPU instance, as %s and %s", p.Address, o.Address, p.Slice, o.Slice)
+			}
+		}
+		together := func(o Placed) bool {
+			return o.Slice.Beside(p.Slice) || o.Slice.Divides() && o.Slice.Instance() == p.Slice.Instance()
+		}
+		if i := slices.IndexFunc(here, together); i < 0 || here[i].Address == p.Address {
 			occupy(p.Address.String(), p.Slice)
 		}
 	}
@@ -181,9 +191,13 @@ func misplaced(g GPU, q Request, p Placed, clock int, complain func(string, ...a
 		complain("%s is on the wrong GPU", p.Address)
 	}
 	may := map[resource.Sharing]bool{resource.SharingAuto: !p.Slice.Shared(), resource.SharingMIG: !p.Slice.Whole(),
-		resource.SharingExclusive: p.Slice.Whole() && !p.Slice.Shared(), resource.SharingTime: p.Slice.Sharing == resource.SharingTime, resource.SharingMPS: p.Slice.Sharing == resource.SharingMPS}
+		resource.SharingExclusive: p.Slice.Whole() && !p.Slice.Shared(), resource.SharingTime: p.Slice.Sharing == resource.SharingTime, resource.SharingMPS: p.Slice.Sharing == resource.SharingMPS,
+		resource.SharingCompute: !p.Slice.Whole() && (p.Slice.Sharing == resource.SharingCompute) == p.Slice.Divides()}
 	if !may[q.Want.Sharing] {
 		complain("%s wants %q and has %s", p.Address, q.Want.Sharing, p.Slice)
+	}
+	if q.Want.Slice != "" && q.Want.Slice != p.Slice.Profile {
+		complain("%s wants a %s and has %s", p.Address, q.Want.Slice, p.Slice)
 	}
 	if q.Kept != nil && *q.Kept != p.Slice && !slices.Contains(q.KeptMore, p.Slice) {
 		complain("%s was moved", p.Address)

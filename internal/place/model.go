@@ -20,7 +20,9 @@ const (
 type gpuModel struct {
 	spec     resource.Model
 	clocks   []int              // MHz, in descending order: of equally good clocks, the highest is chosen
-	profiles []resource.Profile // profiles to choose from, largest first
+	profiles []resource.Profile // profiles to choose from, largest first: of GPU instances, then of parts of them
+	parents  []int              // the row of the GPU instance, by row
+	inst     int                // the number of profiles of GPU instances
 	charts   map[*class]*chart
 	legal    map[room]layouts
 }
@@ -46,6 +48,7 @@ func (f *fleet) modelOf(g GPU) *gpuModel {
 		}
 	}
 	b := &gpuModel{spec: g.Model, clocks: clocks, profiles: distinctProfiles(g.Model), charts: map[*class]*chart{}, legal: map[room]layouts{}}
+	b.addParts(f.classes)
 	f.models = append(f.models, b)
 	return b
 }
@@ -99,6 +102,9 @@ func (b *gpuModel) chart(c *class) *chart {
 		memory := b.spec.MemoryMiB
 		if row < b.whole() {
 			memory = b.profiles[row].MemoryMiB
+		}
+		if !b.offers(c, row) {
+			memory = 0
 		}
 		at := func(clock int) resource.Fit { return fit.At(b.spec, c.target, b.profileName(row), b.clocks[clock]) }
 		if row == b.whole() && c.sharing == resource.SharingMPS && b.spec.DividesSMs() {
@@ -172,7 +178,7 @@ func (b *gpuModel) cost(c *class, row, clock int) cost {
 func (b *gpuModel) layouts(r room) layouts {
 	known, ok := b.legal[r]
 	if !ok {
-		known = allLayouts(b.profiles, r)
+		known = allLayouts(b.instances(), r)
 		b.legal[r] = known
 	}
 	return known

@@ -38,7 +38,7 @@ func wholeTogether(m resource.Model, requests []Request, clock int, limit []floa
 			return false
 		}
 	}
-	alone := len(requests) == 1 && requests[0].Want.Sharing != resource.SharingMIG
+	alone := len(requests) == 1 && requests[0].Want.Sharing != resource.SharingMIG && requests[0].Want.Sharing != resource.SharingCompute && requests[0].Want.Slice == ""
 	return sum <= m.MemoryMiB && percent <= 100 && (alone || max(sharers[resource.SharingTime], sharers[resource.SharingMPS]) == len(requests))
 }
 
@@ -72,40 +72,49 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 	within := func(i int, profile string, clock int) bool {
 		return fit.At(m, requests[i].Target, profile, clock).Error(requests[i].Want.Fit.Prefer) <= limit[i]
 	}
+	var profiles [][]resource.Profile
+	for _, q := range requests {
+		profiles = append(profiles, profilesFor(m, q))
+	}
 	for _, clock := range m.ClocksMHz {
 		if wholeTogether(m, requests, clock, limit) {
 			return true
 		}
 		used, instances := map[int]bool{}, map[string]int{}
 		type open struct {
-			profile string
-			free    int
+			profile     string
+			kind        resource.Sharing
+			free, seats int
 		}
-		var shared []open // slices of sessions by time slices
+		var shared []open // slices of sessions by time slices, and GPU instances of sessions with compute instances
 		var put func(i, compute int) bool
 		put = func(i, compute int) bool {
 			if i == len(requests) {
 				return true
 			}
 			kind := requests[i].Want.Sharing
-			if requests[i].Want.Devices() > 1 || kind != resource.SharingAuto && kind != resource.SharingMIG && kind != resource.SharingTime {
+			if requests[i].Want.Devices() > 1 || kind == resource.SharingExclusive || kind == resource.SharingMPS {
 				return false
 			}
 			for j := range shared {
+				may := slices.ContainsFunc(profiles[i], func(p resource.Profile) bool { return p.Name == shared[j].profile })
 				needs := requests[i].Target.MemoryMiB
-				if kind != resource.SharingTime || shared[j].free < needs || !within(i, shared[j].profile, clock) {
+				if !may || kind != shared[j].kind || shared[j].free < needs || shared[j].seats == 0 || !within(i, shared[j].profile, clock) {
 					continue
 				}
 				shared[j].free -= needs
+				shared[j].seats--
 				done := put(i+1, compute)
 				shared[j].free += needs
+				shared[j].seats++
 				if done {
 					return true
 				}
 			}
-			for _, p := range m.Profiles {
+			for _, p := range profiles[i] {
+				instance := resource.Slice{Profile: p.Name}.Instance().Profile
 				if p.MemoryMiB < requests[i].Target.MemoryMiB || compute+p.ComputeSlices > m.ComputeSlices ||
-					instances[p.Name] == p.MaxInstances || !within(i, p.Name, clock) {
+					instances[instance] == p.MaxInstances || !within(i, p.Name, clock) {
 					continue
 				}
 				for _, start := range p.Starts {
@@ -119,13 +128,18 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 					for _, s := range slots {
 						used[s] = true
 					}
-					instances[p.Name]++
-					if kind == resource.SharingTime {
-						shared = append(shared, open{p.Name, p.MemoryMiB - requests[i].Target.MemoryMiB})
+					instances[instance]++
+					shares := kind == resource.SharingTime || kind == resource.SharingCompute
+					if shares {
+						seats := math.MaxInt
+						if kind == resource.SharingCompute { // also of one that fills its GPU instance
+							seats = len(m.ComputeStarts(p.Name))
+						}
+						shared = append(shared, open{p.Name, kind, p.MemoryMiB - requests[i].Target.MemoryMiB, seats - 1})
 					}
 					done := put(i+1, compute+p.ComputeSlices)
-					instances[p.Name]--
-					if kind == resource.SharingTime {
+					instances[instance]--
+					if shares {
 						shared = shared[:len(shared)-1]
 					}
 					for _, s := range slots {
@@ -143,6 +157,49 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 		}
 	}
 	return false
+}
+
+// profilesFor returns the profiles that a request may have: of GPU instances, and of compute instances in them.
+func profilesFor(m resource.Model, q Request) (all []resource.Profile) {
+	if q.Want.Slice != "" {
+		p, ok := m.Profile(q.Want.Slice)
+		if !ok {
+			return nil
+		}
+		return []resource.Profile{p}
+	}
+	all = slices.Clone(m.Profiles)
+	switch q.Want.Sharing {
+	case resource.SharingCompute:
+		for _, p := range m.Profiles {
+			all = append(all, m.Divisions(p)...)
+		}
+	case resource.SharingAuto, resource.SharingMIG:
+		all = append(all, fit.Closer(m, q.Target, q.Want.Fit, m.ClocksMHz)...)
+	}
+	return all
+}
+
+// divided gives the sessions of each class a compute instance, a profile by name, or the choice.
+func divided(r *rand.Rand, requests []Request) []Request {
+	type want struct {
+		sharing resource.Sharing
+		slice   string
+	}
+	wants := map[string]want{}
+	for i := range requests {
+		name := requests[i].Address.Name
+		if _, chosen := wants[name]; !chosen {
+			kind := []resource.Sharing{resource.SharingCompute, resource.SharingCompute, resource.SharingCompute, resource.SharingAuto, resource.SharingTime}[r.IntN(5)]
+			slice := ""
+			if kind != resource.SharingTime {
+				slice = []string{"", "", "", "1c.2g.35gb", "1c.3g.71gb", "2c.4g.71gb", "1c.3g.40gb", "2g.12gb", "2c.4g.24gb"}[r.IntN(9)]
+			}
+			wants[name] = want{kind, slice}
+		}
+		requests[i].Want.Sharing, requests[i].Want.Slice = wants[name].sharing, wants[name].slice
+	}
+	return requests
 }
 
 // sharing gives the sessions of each class a random kind of sharing.
@@ -269,6 +326,12 @@ func several(r *rand.Rand, all []Request) []Request {
 		}
 	}
 	return all
+}
+
+// TestAsFewGPUsForComputeInstances does the same with sessions whose compute instances share GPU instances.
+func TestAsFewGPUsForComputeInstances(t *testing.T) {
+	racks := [][]string{{"h200", "h200", "h200"}, {"a100-80gb", "a100-80gb"}, {"a30", "a30", "a30"}, {"h200", "a30", "a100-80gb"}}
+	fewestOn(t, racks, 3, func(r *rand.Rand, all []Request) []Request { return divided(r, all[:min(len(all), 5)]) })
 }
 
 // fewestOn compares random sessions, some of which have to exceed their tolerances.

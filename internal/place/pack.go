@@ -176,7 +176,7 @@ func (p *packer) rowsOf(b *gpuModel, c *class) []uint32 {
 	}
 	rows := make([]uint32, len(b.clocks))
 	for row, errors := range b.chart(c).first {
-		if !c.mayHave(row == b.whole()) {
+		if !b.offers(c, row) {
 			continue
 		}
 		for clock, e := range errors {

@@ -119,9 +119,15 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	if cl.sharing == resource.SharingMIG && !c.Model.MIG() {
 		return "it has no MIG slices", `sharing = "time-slice"`
 	}
+	named, known := c.Model.Profile(cl.slice)
+	if cl.slice != "" && !known {
+		return fmt.Sprintf("it has no profile %s; it has %s", cl.slice, prose.And(c.profileNames())), "one of its profiles"
+	}
 	holds := c.rowsFor(cl, impossible-1)
 	near := c.rowsFor(cl, cl.maxError())
 	switch {
+	case len(holds) == 0 && known:
+		return fmt.Sprintf("a %s has %d MiB", cl.slice, named.MemoryMiB), fmt.Sprintf("a target of at most %d MiB, or a larger slice", named.MemoryMiB)
 	case len(holds) == 0:
 		most := c.largestMiB()
 		return fmt.Sprintf("its largest slice has %d MiB", most), fmt.Sprintf("a target of at most %d MiB, or a GPU with more memory", most)
@@ -140,7 +146,7 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	case c.Hindered && !cl.acceptsError():
 		error := c.closest(cl, []int{c.model.whole()})
 		if error >= impossible {
-			return c.whyNoSlice(c.model.profiles[near[0]], near[0])
+			return c.whyNoSlice(near[0])
 		}
 		return fmt.Sprintf("foreign processes use it, so its MIG mode cannot be switched on, and a session would get the whole of it beside them, with an error of at least %d %%", percentUp(error)),
 			fmt.Sprintf("to stop those processes, or fit { max_error = \"%d%%\" } to accept that error", percentUp(error))
@@ -152,18 +158,29 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	if smallest == c.model.whole() {
 		return c.whyNotWhole(len(c.occupants)), ""
 	}
-	return c.whyNoSlice(c.model.profiles[smallest], smallest)
+	return c.whyNoSlice(smallest)
 }
 
 // rowsFor returns the profiles in which a class stays within an error at some clock.
 func (c *card) rowsFor(cl *class, limit int64) []int {
 	var rows []int
 	for row, errors := range c.model.chart(cl).first {
-		if cl.mayHave(row == c.model.whole()) && slices.ContainsFunc(errors, func(e int64) bool { return e <= limit }) {
+		if c.model.offers(cl, row) && slices.ContainsFunc(errors, func(e int64) bool { return e <= limit }) {
 			rows = append(rows, row)
 		}
 	}
 	return rows
+}
+
+// profileNames lists the profiles of a card, of GPU instances and of parts of them.
+func (c *card) profileNames() (names []string) {
+	for _, p := range c.Model.Profiles {
+		names = append(names, p.Name)
+		for _, part := range c.Model.Divisions(p) {
+			names = append(names, part.Name)
+		}
+	}
+	return names
 }
 
 func (c *card) closest(cl *class, rows []int) int64 {
@@ -195,7 +212,8 @@ func (c *card) whyNotWhole(ours int) string {
 }
 
 // whyNoSlice returns why one more slice of a profile does not fit on a card.
-func (c *card) whyNoSlice(p resource.Profile, index int) (why, cure string) {
+func (c *card) whyNoSlice(row int) (why, cure string) {
+	p, index := c.model.profiles[row], c.model.parents[row]
 	free := c.room()
 	started := slices.ContainsFunc(p.Starts, func(start int) bool { return free.takes(p, index, start) })
 	switch {

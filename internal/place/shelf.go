@@ -6,17 +6,29 @@ import (
 	"cosplay/internal/resource"
 )
 
-// A shelf is a slice that sessions share, with the memory in MiB that they leave to others.
-type shelf struct{ row, start, freeMiB int }
+// A shelf is a slice or a GPU instance that sessions share, with the memory in MiB and the number of sessions for which
+// they leave room.
+type shelf struct{ row, start, freeMiB, seats int }
 
-// shelves returns the slices of a card that sessions share already.
+// shelves returns the slices and the GPU instances of a card that sessions share already.
 func (c *card) shelves() (all []shelf) {
-	for _, s := range c.own() {
-		row := slices.IndexFunc(c.model.profiles, func(p resource.Profile) bool { return p.Name == s.Profile })
-		shared := slices.ContainsFunc(c.occupants, func(o occupant) bool { return o.slice.Shared() && o.slice.Place() == s })
-		if shared && row >= 0 {
-			all = append(all, shelf{row, s.Start, c.freeMiB(s)})
+	var seen []resource.Slice
+	for _, s := range c.occupants {
+		row := slices.IndexFunc(c.model.profiles, func(p resource.Profile) bool { return p.Name == s.slice.Profile })
+		instance := s.slice.Instance()
+		if row < 0 || !s.slice.Shared() || slices.Contains(seen, instance) {
+			continue
 		}
+		seen = append(seen, instance)
+		at := shelf{row, s.slice.Start, c.freeMiB(s.slice), maxLoad}
+		if s.slice.Divides() {
+			foreign := slices.ContainsFunc(c.Foreign, func(l resource.LiveSlice) bool { return within(instance)(l.Slice) })
+			if c.NoSlices || foreign { // how much memory the latter uses is not known
+				continue
+			}
+			at.seats = len(c.freeStarts(s.slice))
+		}
+		all = append(all, at)
 	}
 	return all
 }
@@ -38,14 +50,14 @@ func (k *kind) stack(row int, l load) (best []load) {
 	if known, ok := k.stacked[key]; ok {
 		return known
 	}
-	open, size, found := k.shelvesOf(row), k.model.profiles[row].MemoryMiB, false
+	open, size, most, found := k.shelvesOf(row), k.model.profiles[row].MemoryMiB, k.model.seats(row), false
 	var add func(rest load, fills []load)
 	add = func(rest load, fills []load) {
 		needed := 0
 		for class, n := range rest {
 			needed += int(n) * k.classes[class].target.MemoryMiB
 		}
-		least := len(fills) + (needed+size-1)/size
+		least := len(fills) + max((needed+size-1)/size, (total(rest)+most-1)/most)
 		if found && max(least, len(open)) >= max(len(best), len(open)) {
 			return
 		}
@@ -53,11 +65,11 @@ func (k *kind) stack(row int, l load) (best []load) {
 			best, found = slices.Clone(fills), true
 			return
 		}
-		free, first := size, slices.IndexFunc(rest, func(n uint8) bool { return n > 0 })
+		at, first := shelf{freeMiB: size, seats: most}, slices.IndexFunc(rest, func(n uint8) bool { return n > 0 })
 		if len(fills) < len(open) {
-			free, first = open[len(fills)].freeMiB, len(rest) // any class may be left out
+			at, first = open[len(fills)], len(rest) // any class may be left out
 		}
-		k.fills(rest, free, first, func(fill load) {
+		k.fills(rest, at, first, func(fill load) {
 			left := slices.Clone(rest)
 			for class, n := range fill {
 				left[class] -= n
@@ -70,14 +82,16 @@ func (k *kind) stack(row int, l load) (best []load) {
 	return best
 }
 
-// fills calls a function with each choice of sessions that fits into free MiB, to which none of the rest can be added. At
-// least one is of the class `first`, if there is such a class.
-func (k *kind) fills(rest load, free, first int, yield func(load)) {
+// fills calls a function with each choice of sessions that fits, to which none of the rest can be added. At least one is
+// of the class `first`, if there is such a class.
+func (k *kind) fills(rest load, at shelf, first int, yield func(load)) {
 	fill := make(load, len(rest))
-	var choose func(class, free int)
-	choose = func(class, free int) {
+	var choose func(class, free, seats int)
+	choose = func(class, free, seats int) {
 		if class == len(rest) {
-			addable := func(i int) bool { return rest[i] > fill[i] && k.classes[i].target.MemoryMiB <= free }
+			addable := func(i int) bool {
+				return rest[i] > fill[i] && k.classes[i].target.MemoryMiB <= free && seats > 0
+			}
 			for i := range rest {
 				if addable(i) {
 					return
@@ -90,13 +104,13 @@ func (k *kind) fills(rest load, free, first int, yield func(load)) {
 		if class == first {
 			least = 1
 		}
-		for n := min(int(rest[class]), free/max(1, size)); n >= least; n-- {
+		for n := min(int(rest[class]), free/max(1, size), seats); n >= least; n-- {
 			fill[class] = uint8(n)
-			choose(class+1, free-n*size)
+			choose(class+1, free-n*size, seats-n)
 		}
 		fill[class] = 0
 	}
-	choose(0, free)
+	choose(0, at.freeMiB, at.seats)
 }
 
 // A filling is a set of slices that a search gives to sessions. It has the sessions that share slices, by profile.
@@ -116,14 +130,14 @@ func newFilling(k *kind, wants []want) filling {
 
 // put adds a session in a slice of a profile to a tally, and reports whether the GPU can hold that.
 func (f filling) put(c *class, row int, t tally) (next tally, legal bool) {
-	if !c.shares() {
-		next = t.plus(row)
+	if !f.kind.model.sharesIn(c, row) {
+		next = t.plus(f.kind.model.parents[row])
 	} else {
 		before := f.kind.newSlices(row, f.shared[row])
 		f.shared[row][c.id]++
 		next = t
 		if f.kind.newSlices(row, f.shared[row]) > before {
-			next = t.plus(row)
+			next = t.plus(f.kind.model.parents[row])
 		}
 	}
 	_, legal = f.kind.layouts[next]
@@ -132,7 +146,7 @@ func (f filling) put(c *class, row int, t tally) (next tally, legal bool) {
 
 // remove takes back what put has added.
 func (f filling) remove(c *class, row int) {
-	if c.shares() {
+	if f.kind.model.sharesIn(c, row) {
 		f.shared[row][c.id]--
 	}
 }
@@ -160,36 +174,44 @@ func (f filling) packs(rows []uint32, i, placed, row int, t tally) bool {
 	return false
 }
 
-// A seat is a slice that newcomers share, with the number of sessions of each class that get it.
+// A seat is a slice or a GPU instance that newcomers share, with the number of sessions of each class that get it.
 type seat struct {
 	row, start int
 	room       load
+	compute    []int // where parts can begin
 }
 
-// seats returns the slices that the newcomers of an arrangement share. It takes the starts of new ones.
-func (k *kind) seats(s arrangement, starts [][]int) (all []seat) {
+// seats returns what the newcomers of an arrangement share. It takes the starts of new slices.
+func (c *card) seats(k *kind, s arrangement, starts [][]int) (all []seat) {
 	for row, fills := range s.stacks {
-		open := k.shelvesOf(row)
+		open, parent := k.shelvesOf(row), k.model.parents[row]
 		for i, fill := range fills {
 			at := seat{row: row, room: slices.Clone(fill)}
 			if i < len(open) {
 				at.start = open[i].start
 			} else {
-				at.start, starts[row] = starts[row][0], starts[row][1:]
+				at.start, starts[parent] = starts[parent][0], starts[parent][1:]
 			}
+			p := k.model.profiles[row]
+			at.compute = c.freeStarts(resource.Slice{Host: c.Host, GPU: c.UUID, Profile: p.Name, Start: at.start, Size: p.MemorySlices})
 			all = append(all, at)
 		}
 	}
 	return all
 }
 
-// startOf returns the first slot of the slice that a newcomer shares.
-func startOf(seats []seat, n newcomer) int {
-	for _, at := range seats {
-		if at.row == n.row && at.room[n.class.id] > 0 {
-			at.room[n.class.id]--
-			return at.start
+// sit puts a newcomer into a slice or a GPU instance that it shares.
+func sit(seats []seat, n newcomer, slice *resource.Slice) {
+	for i := range seats {
+		at := &seats[i]
+		if at.row != n.row || at.room[n.class.id] == 0 {
+			continue
 		}
+		at.room[n.class.id]--
+		if slice.Start = at.start; slice.Divides() {
+			slice.ComputeStart, at.compute = at.compute[0], at.compute[1:]
+		}
+		return
 	}
 	panic("no seat for " + n.class.target.Name) // the arrangement has one for each
 }

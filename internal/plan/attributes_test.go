@@ -24,6 +24,7 @@ var values = map[string][2]string{
 	"fraction":   {"", ""}, // replaces target: TestPlacedAnew
 	"gpus":       {"", ""}, // excludes gpu: TestPlacedAnew
 	"sharing":    {"", `"mig"`},
+	"slice":      {"", `"1g.18gb"`},
 	"name":       {"", `"lab-a"`},
 	"entrypoint": {"", `"image"`},
 	"image":      {`"one"`, `"two"`},
@@ -243,7 +244,7 @@ func TestPlacedAnew(t *testing.T) {
 			with := firstValues()
 			with["target"], with["gpu"] = `"3090"`, "0"
 			w.bring(fleetOf(with))
-			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "sharing": `"exclusive"`, "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`, "fraction": "0.2", "gpus": "2"}[path]
+			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "slice": `"7g.141gb"`, "sharing": `"exclusive"`, "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`, "fraction": "0.2", "gpus": "2"}[path]
 			for _, excluded := range map[string][]string{"fraction": {"target"}, "gpus": {"gpu"}}[path] {
 				with[excluded] = ""
 			}

@@ -142,7 +142,7 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 		details = append(details, inked(drifted, w.Note))
 	}
 	if n := sharers(v.Plan, c.After); n > 1 {
-		details = append(details, text(busyWords(c.After.Fit, n, c.After.Slice.Percent > 0)))
+		details = append(details, text(busyWords(c.After.Fit, n, c.After.Slice.Percent > 0 || c.After.Slice.Divides())))
 	}
 	if c.After != nil && c.After.Request.Fraction > 0 {
 		if over := c.After.Fit.Got.MemoryMiB - c.After.Target.MemoryMiB; !c.After.Slice.Whole() && over > 0 {
@@ -188,7 +188,7 @@ func sharers(planned *plan.Plan, s *resource.Session) int {
 	}
 	most := 0
 	for _, own := range s.Slices() {
-		most = max(most, count(planned.Desired.Sessions, func(o resource.Session) bool { return slices.ContainsFunc(o.Slices(), own.Beside) }))
+		most = max(most, count(planned.Desired.Sessions, func(o resource.Session) bool { return slices.ContainsFunc(o.Slices(), own.SharesWith) }))
 	}
 	return most
 }

@@ -77,15 +77,28 @@ func (m slotMap) shares() (cells []slotCell) {
 	return cells
 }
 
-// slices returns what is taken of a GPU with slots. The sessions that share a slice have one cell, with a label in parts.
+// slices returns what is taken of a GPU with slots. The sessions that share a slice, or that have compute instances in
+// one GPU instance, have one cell, with a label in parts.
 func (m slotMap) slices() (all []occupant) {
-	for _, o := range m.taken {
-		i := slices.IndexFunc(all, func(a occupant) bool { return a.session != nil && o.session != nil && a.slice.Beside(o.slice) })
+	taken := slices.Clone(m.taken)
+	slices.SortStableFunc(taken, func(a, b occupant) int { // foreign ones last
+		return cmp.Or(boolCompare(a.session == nil, b.session == nil), cmp.Compare(a.slice.ComputeStart, b.slice.ComputeStart))
+	})
+	for _, o := range taken {
+		i := slices.IndexFunc(all, func(a occupant) bool {
+			return a.session != nil && o.session != nil && a.slice.Beside(o.slice) || o.slice.Divides() && a.slice.Instance() == o.slice.Instance()
+		})
 		if i < 0 {
 			all = append(all, o)
 			continue
 		}
 		at := &all[i]
+		if o.session == nil {
+			if at.session != nil && !strings.HasSuffix(at.label, foreignPart) {
+				at.label += foreignPart
+			}
+			continue
+		}
 		at.others = append(at.others, *o.session)
 		switch first, _, _ := strings.Cut(at.label, partBorder); {
 		case len(at.others) < maxParts:
@@ -97,7 +110,19 @@ func (m slotMap) slices() (all []occupant) {
 	return all
 }
 
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
 const (
+	foreignPart = partBorder + "##" // a compute instance of another process in a GPU instance of the project
+
 	maxParts   = 3   // of a cell's label
 	partBorder = ":" // between them
 )

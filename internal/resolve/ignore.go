@@ -84,6 +84,7 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 	},
 	"gpus":          func(s *config.Session, was resource.PriorSession) { s.GPUs = was.Request.GPUs },
 	"sharing":       func(s *config.Session, was resource.PriorSession) { s.Sharing = was.Request.Sharing },
+	"slice":         func(s *config.Session, was resource.PriorSession) { s.Slice = was.Request.Slice },
 	"fit.prefer":    func(s *config.Session, was resource.PriorSession) { s.Fit.Prefer = was.Request.Fit.Prefer },
 	"fit.tolerance": func(s *config.Session, was resource.PriorSession) { s.Fit.Tolerance = was.Request.Fit.Tolerance },
 	"fit.max_error": func(s *config.Session, was resource.PriorSession) { s.Fit.MaxError = was.Request.Fit.MaxError },

@@ -102,7 +102,7 @@ func (r *resolver) leave() {
 
 // request is what decides the placement of a session; false if its GPU does not exist.
 func (r *resolver) request(s config.Session) (want resource.Request, ok bool) {
-	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit, Sharing: s.Sharing, Fraction: s.Fraction, GPUs: s.GPUs}
+	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit, Sharing: s.Sharing, Slice: s.Slice, Fraction: s.Fraction, GPUs: s.GPUs}
 	if s.GPU == nil {
 		return want, true
 	}
@@ -138,7 +138,8 @@ func (r *resolver) stays(was resource.PriorSession) bool {
 		return true
 	}
 	_, offered := card.Model.Profile(was.Slice.Profile)
-	return offered && diff.Overlapping(card.GPU, was.Slice) == nil
+	foreign := slices.ContainsFunc(card.Foreign, func(l resource.LiveSlice) bool { return l.Instance().Start == was.Slice.Start })
+	return offered && !foreign && diff.Overlapping(card.GPU, was.Slice) == nil
 }
 
 // card is a GPU that placement may use; nil for any other.

@@ -140,6 +140,12 @@ func (s Slice) Beside(o Slice) bool {
 	return s.Shared() && s.Sharing == o.Sharing && s.Place() == o.Place()
 }
 
+// SharesWith reports whether two sessions with these slices share memory and bandwidth: of a slice, of a GPU instance
+// in which both have a compute instance, or of a whole GPU.
+func (s Slice) SharesWith(o Slice) bool {
+	return s.Beside(o) || s.Divides() && o.Divides() && s.Shared() && o.Shared() && s.Instance() == o.Instance()
+}
+
 // Overlaps reports whether two sessions cannot have these slices at the same time.
 func (s Slice) Overlaps(o Slice) bool {
 	if s.Host != o.Host || s.GPU != o.GPU || s.Beside(o) {

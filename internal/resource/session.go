@@ -20,6 +20,7 @@ type Request struct {
 	Fit    FitOptions `json:"fit"`
 
 	Sharing  Sharing `json:"sharing,omitempty"`
+	Slice    string  `json:"slice,omitempty"`    // the profile of its MIG slice; "" leaves the choice to placement
 	Fraction float64 `json:"fraction,omitempty"` // of the host's own GPU, which is the target then
 	GPUs     int     `json:"gpus,omitempty"`     // how many devices it has, each on another GPU; 0 is one
 }

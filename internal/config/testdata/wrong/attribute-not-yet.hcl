@@ -1,5 +1,5 @@
 session "worker" {
-  slice  = "1g.18gb"
+  cap    = "8GB"
   target = "rtx-2060"
   
   lifecycle {

@@ -62,7 +62,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	f := cmd.Flags()
 	f.StringVarP(&once.Fraction, "fraction", "p", "", "this `part` of the host's own GPU, instead of a target: 0.33 or 33%")
 	f.IntVarP(&once.GPUs, "gpus", "n", 0, "`number` of GPUs, each a device of the session")
-	f.StringVar(&once.Sharing, "sharing", "", "`kind` of share: mig, exclusive, time-slice or mps (default what fits)")
+	f.StringVar(&once.Sharing, "sharing", "", "`kind` of share: mig, compute-instance, exclusive, time-slice or mps (default what fits)")
 	f.StringVar(&once.GPU, "gpu", "", "this `GPU`, by index, UUID or PCI address")
 	f.StringVar(&once.Host, "host", "", "this `host` of the configuration")
 	f.StringVar(&once.Image, "image", "", "`image` of the container (default "+resource.DefaultImage+", built when it is missing)")

@@ -131,7 +131,9 @@ func (v ForgottenView) removal(s resource.PriorSession) []string {
 		if h.UUID != "" {
 			all = append(all, fmt.Sprintf("%s mig -i %s -dci -gi %d -ci %d", smi, s.Slice.GPU, h.GPUInstance, h.ComputeInstance))
 		}
-		all = append(all, fmt.Sprintf("%s mig -i %s -dgi -gi %d", smi, s.Slice.GPU, h.GPUInstance))
+		if h.UUID == "" || !s.Slice.Divides() { // else its GPU instance may have others
+			all = append(all, fmt.Sprintf("%s mig -i %s -dgi -gi %d", smi, s.Slice.GPU, h.GPUInstance))
+		}
 	}
 	return all
 }

@@ -40,11 +40,11 @@ func note(n resource.Note, live resource.Live) string {
 	case resource.SliceIsForeign:
 		return fmt.Sprintf("it was not done; a foreign %s slice is at slot %d", slice.Profile, slice.Start)
 	case resource.SliceInUse:
-		return fmt.Sprintf("the %s slice at slot %d is in use, so cosplay counts it as foreign and leaves it alone; if it is not: nvidia-smi mig -dci and -dgi -gi %d", slice.Profile, slice.Start, slice.GPUInstance)
+		return fmt.Sprintf("the %s slice at slot %d is in use, so cosplay counts it as foreign and leaves it alone; if it is not: %s", slice.Profile, slice.Start, removal(slice))
 	case resource.SliceFromOtherBoot:
 		return fmt.Sprintf("a %s slice was going to be created before the host was rebooted; the slice at slot %d of %s is another one and is left alone", slice.Profile, slice.Start, anyGPU(live, slice.GPU))
 	case resource.SliceMaybeOwn:
-		return fmt.Sprintf("an interrupted run may have created the %s slice at slot %d of %s, but a process uses it, so it is left alone; if it is not needed: nvidia-smi mig -dci and -dgi -gi %d", slice.Profile, slice.Start, anyGPU(live, slice.GPU), slice.GPUInstance)
+		return fmt.Sprintf("an interrupted run may have created the %s slice at slot %d of %s, but a process uses it, so it is left alone; if it is not needed: %s", slice.Profile, slice.Start, anyGPU(live, slice.GPU), removal(slice))
 	case resource.SliceOfProject:
 		return fmt.Sprintf("the %s slice at slot %d of %s is another project's and is left alone", slice.Profile, slice.Start, anyGPU(live, slice.GPU))
 	case resource.StateOlder:
@@ -82,4 +82,12 @@ func older(n resource.Note) string {
 		return text
 	}
 	return text + ": " + strings.Join(all, ", ")
+}
+
+// removal is the command that removes a slice. The GPU instance of a part may have others.
+func removal(s resource.LiveSlice) string {
+	if s.Divides() {
+		return fmt.Sprintf("nvidia-smi mig -dci -gi %d -ci %d", s.GPUInstance, s.ComputeInstance)
+	}
+	return fmt.Sprintf("nvidia-smi mig -dci and -dgi -gi %d", s.GPUInstance)
 }

@@ -22,7 +22,7 @@ static uint64_t total; /* as CUDA reports it */
 #define CUDA(name, ...) ASK(library, MISSING, name, __VA_ARGS__)
 
 /* Opens the driver and a context on the GPU; returns 0 on failure. */
-static int open_cuda(const char *loaded, const char *begun)
+static int open_cuda(int ordinal, const char *loaded, const char *begun)
 {
     library = load(loaded, "libcuda.so.1");
     if (!library)
@@ -30,7 +30,7 @@ static int open_cuda(const char *loaded, const char *begun)
     int code = CUDA(cuInit, 0);
     CUcontext context;
     if (!code)
-        code = CUDA(cuDeviceGet, &device, 0);
+        code = CUDA(cuDeviceGet, &device, ordinal);
     if (!code)
         code = CUDA(cuDevicePrimaryCtxRetain, &context, device);
     if (!code)
@@ -162,7 +162,7 @@ static void with_a_second(char **environment, int busy)
 
 void probe_cuda(char **environment)
 {
-    if (!open_cuda("cuda.load", "cuda.init"))
+    if (!open_cuda(0, "cuda.load", "cuda.init"))
         return;
     report_identity();
     uint64_t before = free_now();
@@ -179,7 +179,7 @@ void probe_cuda(char **environment)
 
 void probe_cuda_beside(int busy)
 {
-    if (!open_cuda("two.load", "two.init"))
+    if (!open_cuda(0, "two.load", "two.init"))
         return;
     char wait = '.';
     uint64_t free = free_now();
@@ -194,9 +194,9 @@ static CUdeviceptr filled;
 static uint64_t fill_bytes;
 static const uint64_t most_filled = 64 * MIB;
 
-int cuda_fill_begin(void)
+int cuda_fill_begin(int ordinal)
 {
-    if (!open_cuda("load.load", "load.init"))
+    if (!open_cuda(ordinal, "load.load", "load.init"))
         return 0;
     fill_bytes = just_below(free_now(), 1); /* little, whichever process else uses the slice */
     if (fill_bytes > most_filled)

@@ -41,12 +41,12 @@ int nvml_memory(uint64_t memory[2]);
 void probe_cuda(char **environment);
 void probe_cuda_beside(int busy);
 
-/* Fills of a small block of memory; the first two answer 0 when CUDA refuses. */
-int cuda_fill_begin(void);
+/* Fills of a small block of memory of a device; the first two answer 0 when CUDA refuses. */
+int cuda_fill_begin(int ordinal);
 int cuda_fill(void);
 void cuda_fill_end(void);
 
 /* The command "load": it fills memory until standard input ends. */
-void probe_load(void);
+void probe_load(int ordinal);
 
 #endif

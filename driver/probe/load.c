@@ -22,10 +22,10 @@ static int enough(void)
     return system_call(SYS_ppoll, (long)&input, 1, (long)&now, 0) != 0;
 }
 
-void probe_load(void)
+void probe_load(int ordinal)
 {
     uint64_t fills = 0, begun = milliseconds();
-    int going = cuda_fill_begin();
+    int going = cuda_fill_begin(ordinal);
     report_all(); /* from here on the GPU is busy */
     while (going && !enough() && milliseconds() - begun < LONGEST_MS) {
         for (int i = 0; going && i < FILLS_AT_A_TIME; i++, fills++)

@@ -46,7 +46,7 @@ static int run(int count, char **arguments, char **environment)
     if (count > 1 && equal(arguments[1], "beside")) {
         probe_cuda_beside(count > 2);
     } else if (count > 1 && equal(arguments[1], "load")) {
-        probe_load();
+        probe_load(count > 2 ? (int)number(arguments[2]) : 0);
     } else if (count > 1 && equal(arguments[1], "glance")) {
         alarm(GLANCE_SECONDS); /* no client can end it in a container */
         probe_nvml();

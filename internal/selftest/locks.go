@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +19,6 @@ import (
 	"cosplay/internal/runtime"
 )
 
-type gpuID struct{ host, uuid string }
-
 const (
 	loadBegins = time.Minute     // for the driver to start, and the container engine
 	loadTime   = 3 * time.Second // of readings, at most
@@ -30,10 +29,10 @@ const (
 // moment while the agent reads the SM clock. Each GPU is tested once, by the first of its
 // sessions that can.
 func loadGPUs(ctx context.Context, p *project.Project, all []*asked) {
-	on := map[gpuID][]*asked{}
+	on := map[resource.GPUKey][]*asked{}
 	for _, a := range all {
-		if id := (gpuID{a.session.Slice.Host, a.session.Slice.GPU}); a.wanted.Locked() && a.observed.Live != nil {
-			on[id] = append(on[id], a)
+		if a.wanted.Locked() && a.observed.Live != nil {
+			on[a.on()] = append(on[a.on()], a)
 		}
 	}
 	var (
@@ -41,8 +40,8 @@ func loadGPUs(ctx context.Context, p *project.Project, all []*asked) {
 		group sync.WaitGroup
 	)
 	for id, sessions := range on {
-		agent := p.Machine.Hosts()[id.host].Agent
-		read := func(ctx context.Context) (resource.ClockSample, error) { return agent.Clock(ctx, id.uuid) }
+		agent := p.Machine.Hosts()[id.Host].Agent
+		read := func(ctx context.Context) (resource.ClockSample, error) { return agent.Clock(ctx, id.UUID) }
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
@@ -62,7 +61,7 @@ func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
 			load.Failed = err.Error()
 			continue
 		}
-		load = underLoad(ctx, a.place, a.session.ID, a.interior.Probe, a.wanted.Applied.Value(resource.SMClock), read)
+		load = underLoad(ctx, a.place, a.session.ID, a.load(), a.wanted.Applied.Value(resource.SMClock), read)
 		leave()
 		if load.Failed == "" {
 			break
@@ -73,12 +72,21 @@ func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
 	}
 }
 
+// load is the program that loads the GPU of the device.
+func (a *asked) load() []string {
+	argv := []string{a.interior.Probe, "load"}
+	if a.device > 0 {
+		argv = append(argv, strconv.Itoa(a.device))
+	}
+	return argv
+}
+
 // clockOf reads the SM clock of a GPU.
 type clockOf func(context.Context) (resource.ClockSample, error)
 
 // underLoad loads a session's GPU, and reads the clock until the readings are settled or
 // the time is up.
-func underLoad(ctx context.Context, place runtime.Runtime, session, probe string, lock int, read clockOf) verify.Load {
+func underLoad(ctx context.Context, place runtime.Runtime, session string, argv []string, lock int, read clockOf) verify.Load {
 	ctx, cancel := context.WithTimeout(ctx, loadBegins+loadTime)
 	defer cancel()
 	loaded, unloaded := context.WithCancel(ctx)
@@ -90,7 +98,7 @@ func underLoad(ctx context.Context, place runtime.Runtime, session, probe string
 		load  verify.Load
 	)
 	go func() {
-		code, err := place.Exec(ctx, session, runtime.Program{Argv: []string{probe, "load"}}, runtime.Streams{In: input, Out: &out, Err: &said})
+		code, err := place.Exec(ctx, session, runtime.Program{Argv: argv}, runtime.Streams{In: input, Out: &out, Err: &said})
 		if err != nil {
 			code = cmp.Or(code, 1)
 			said.WriteString(firstLine(err))
@@ -182,7 +190,7 @@ func (a *asked) lock() *ClockLock {
 		return nil
 	}
 	unmanaged := a.observed.Live != nil && a.observed.Live.Without(resource.FeatureClock)
-	return &ClockLock{Host: a.session.Slice.Host, GPU: a.session.Slice.GPU, LockMHz: lock, FoundMHz: mhz, Unmanaged: unmanaged}
+	return &ClockLock{Host: a.on().Host, GPU: a.on().UUID, LockMHz: lock, FoundMHz: mhz, Unmanaged: unmanaged}
 }
 
 // keepLocks records in the state which locks were refuted, so that drift reports them and
@@ -228,9 +236,12 @@ func withLocks(prior resource.Prior, locks []ClockLock) (noted resource.Prior, c
 // withClockLocks adds refuted locks to the drift, and removes proven ones from the
 // unproven locks.
 func withClockLocks(d *diff.Diff, verified []Verified) {
+	var locks []ClockLock
 	for _, v := range verified {
-		l := v.Lock
-		if l == nil || l.Unmanaged && !l.Proven() {
+		locks = append(locks, v.Locks...)
+	}
+	for _, l := range locks {
+		if l.Unmanaged && !l.Proven() {
 			continue
 		}
 		at := func(host, gpu string) bool { return host == l.Host && gpu == l.GPU }

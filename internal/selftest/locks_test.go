@@ -61,7 +61,7 @@ func TestUnderLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			idle := 0
-			load := underLoad(context.Background(), c.place, "w-0", "/probe", 1575, func(context.Context) (resource.ClockSample, error) {
+			load := underLoad(context.Background(), c.place, "w-0", []string{"/probe", "load"}, 1575, func(context.Context) (resource.ClockSample, error) {
 				if !c.place.busy.Load() {
 					idle++
 				}
@@ -135,7 +135,7 @@ func TestWithLocks(t *testing.T) {
 // unproven.
 func TestDriftOfLocks(t *testing.T) {
 	found := func(mhz int) []Verified {
-		one := Verified{Lock: &ClockLock{Host: "lab", GPU: "GPU-0", LockMHz: 1575, FoundMHz: mhz}}
+		one := Verified{Locks: []ClockLock{{Host: "lab", GPU: "GPU-0", LockMHz: 1575, FoundMHz: mhz}}}
 		return []Verified{one, one, {}}
 	}
 	before := diff.Diff{Unproven: []diff.UnprovenLock{{Host: "lab", GPU: "GPU-0", MHz: 1575}, {Host: "lab", GPU: "GPU-1", MHz: 1575}}}

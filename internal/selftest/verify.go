@@ -31,7 +31,7 @@ type Verified struct {
 	Session  resource.PriorSession
 	Results  []verify.Result
 	Outdated []resource.Outdated // parts that cosplay would create differently now; no check fails for them
-	Lock     *ClockLock          // of its GPU; nil without a lock or without a result
+	Locks    []ClockLock         // of its GPUs; only those with a result
 }
 
 // WithBroken adds to a difference the drift that only the self-test sees.
@@ -100,32 +100,69 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	loadGPUs(ctx, p, all)
+	devices := slices.Clone(all)
+	for _, a := range all {
+		devices = append(devices, a.later(prior, live)...)
+	}
+	loadGPUs(ctx, p, devices)
 	var (
 		verified []Verified
 		locks    []ClockLock
 	)
 	for _, a := range all {
-		v := Verified{Session: a.session, Results: verify.Judge(a.wanted, a.inside, a.observed), Lock: a.lock()}
+		v := Verified{Session: a.session, Results: verify.Judge(a.wanted, a.inside, a.observed)}
+		for _, d := range devices {
+			if d.session.Address != a.session.Address {
+				continue
+			}
+			if d.device > 0 {
+				v.Results = append(v.Results, verify.JudgeDevice(d.device, d.wanted, d.observed)...)
+			}
+			if lock := d.lock(); lock != nil {
+				v.Locks = append(v.Locks, *lock)
+			}
+		}
 		if c, there := live.Body(a.session.Slice.Host, a.session.Runtime, a.session.ID); there {
 			v.Outdated = c.Outdated
 		}
-		if v.Lock != nil {
-			locks = append(locks, *v.Lock)
-		}
+		locks = append(locks, v.Locks...)
 		verified = append(verified, v)
 	}
 	return verified, keepLocks(ctx, p, prior, locks)
 }
 
-// asked is a session with the answers of its programs and what the host shows of it.
+// asked is a session with the answers of its programs and what the host shows of it, or one of its later devices with
+// what the host shows of its GPU.
 type asked struct {
 	session  resource.PriorSession
+	device   int // from 0
 	place    runtime.Runtime
 	interior runtime.Interior
 	wanted   verify.Wanted
 	inside   []verify.Inside
 	observed verify.Observed
+}
+
+// on is the GPU of the device.
+func (a *asked) on() resource.GPUKey { return a.session.On()[a.device] }
+
+// later are the devices of the session after the first.
+func (a *asked) later(prior resource.Prior, live resource.Live) (all []*asked) {
+	for i, slice := range a.session.More {
+		d := &asked{session: a.session, device: i + 1, place: a.place, interior: a.interior, wanted: a.wanted}
+		d.wanted.Slice, d.wanted.Place, d.wanted.More = slice.GPU, slice.String(), nil
+		d.wanted.Applied = resource.Settings{}
+		if held, ours := prior.GPU(slice.Host, slice.GPU); ours {
+			d.wanted.Applied, d.observed.LockLost = held.Applied, diff.LockLost(held, prior, live)
+		}
+		if g, there := live.GPU(slice.Host, slice.GPU); there {
+			d.observed.Live, d.observed.SliceUUID = &g, g.UUID
+		} else {
+			d.observed.NoGPU = live.NoGPU(slice.Host, slice.GPU)
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 func askSession(ctx context.Context, p *project.Project, a *asked, prior resource.Prior, live resource.Live, o VerifyOptions) (err error) {

@@ -5,6 +5,7 @@ package verify
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"cosplay/internal/prose"
@@ -126,6 +127,16 @@ func Judge(w Wanted, inside []Inside, outside Observed) []Result {
 		}
 	}
 	return append(all, runAll(outsideChecks, w, outside, Outside)...)
+}
+
+// JudgeDevice runs the checks of the GPU of a session's later device, which counts from 1.
+func JudgeDevice(device int, w Wanted, outside Observed) []Result {
+	all := runAll(settingsChecks, w, outside, Outside)
+	for i := range all {
+		r := &all[i]
+		r.Expected, r.Got.What = fmt.Sprintf("device %d: %s", device, r.Expected), fmt.Sprintf("device %d: %s", device, r.Got.What)
+	}
+	return all
 }
 
 var (

@@ -177,6 +177,17 @@ void probe_cuda(char **environment)
     with_a_second(environment, busy);
 }
 
+void probe_device(int ordinal)
+{
+    if (!open_cuda(ordinal, "cuda.load", "cuda.init"))
+        return;
+    report_identity();
+    uint64_t free = free_now();
+    int busy = total > free + margin;
+    report_numbers("cuda.info", (uint64_t[]){total, free}, 2);
+    drop(both_sides("one.above", "one.below", busy ? total + step : free + step, just_below(free, busy)));
+}
+
 void probe_cuda_beside(int busy)
 {
     if (!open_cuda(0, "two.load", "two.init"))

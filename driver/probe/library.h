@@ -41,6 +41,9 @@ int nvml_memory(uint64_t memory[2]);
 void probe_cuda(char **environment);
 void probe_cuda_beside(int busy);
 
+/* The command "device": CUDA's figures of a later device, and its cap. */
+void probe_device(int ordinal);
+
 /* Fills of a small block of memory of a device; the first two answer 0 when CUDA refuses. */
 int cuda_fill_begin(int ordinal);
 int cuda_fill(void);

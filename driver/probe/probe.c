@@ -47,6 +47,8 @@ static int run(int count, char **arguments, char **environment)
         probe_cuda_beside(count > 2);
     } else if (count > 1 && equal(arguments[1], "load")) {
         probe_load(count > 2 ? (int)number(arguments[2]) : 0);
+    } else if (count > 2 && equal(arguments[1], "device")) {
+        probe_device((int)number(arguments[2]));
     } else if (count > 1 && equal(arguments[1], "glance")) {
         alarm(GLANCE_SECONDS); /* no client can end it in a container */
         probe_nvml();

@@ -102,7 +102,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 	}
 	devices := slices.Clone(all)
 	for _, a := range all {
-		devices = append(devices, a.later(prior, live)...)
+		devices = append(devices, a.later...)
 	}
 	loadGPUs(ctx, p, devices)
 	var (
@@ -116,7 +116,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 				continue
 			}
 			if d.device > 0 {
-				v.Results = append(v.Results, verify.JudgeDevice(d.device, d.wanted, d.observed)...)
+				v.Results = append(v.Results, verify.JudgeDevice(d.device, d.wanted, d.inside, d.observed)...)
 			}
 			if lock := d.lock(); lock != nil {
 				v.Locks = append(v.Locks, *lock)
@@ -141,16 +141,17 @@ type asked struct {
 	wanted   verify.Wanted
 	inside   []verify.Inside
 	observed verify.Observed
+	later    []*asked // the session's later devices
 }
 
 // on is the GPU of the device.
 func (a *asked) on() resource.GPUKey { return a.session.On()[a.device] }
 
-// later are the devices of the session after the first.
-func (a *asked) later(prior resource.Prior, live resource.Live) (all []*asked) {
+// laterDevices are the devices of the session after the first.
+func (a *asked) laterDevices(prior resource.Prior, live resource.Live) (all []*asked) {
 	for i, slice := range a.session.More {
 		d := &asked{session: a.session, device: i + 1, place: a.place, interior: a.interior, wanted: a.wanted}
-		d.wanted.Slice, d.wanted.Place, d.wanted.More = slice.GPU, slice.String(), nil
+		d.wanted.UUID, d.wanted.Slice, d.wanted.Place, d.wanted.More = slice.GPU, slice.GPU, slice.String(), nil
 		d.wanted.Applied = resource.Settings{}
 		if held, ours := prior.GPU(slice.Host, slice.GPU); ours {
 			d.wanted.Applied, d.observed.LockLost = held.Applied, diff.LockLost(held, prior, live)
@@ -179,6 +180,7 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	if a.observed.Bypassed, err = bypassed(ctx, p, a); err != nil {
 		return err
 	}
+	a.later = a.laterDevices(prior, live)
 	if a.observed.Live == nil {
 		return nil // the checks would only report that the GPU cannot be read
 	}
@@ -189,6 +191,9 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	defer leave()
 	// One after the other: both fill the memory up to the cap.
 	a.inside = []verify.Inside{ask(verify.Exec, a.interior, execute(ctx, a.place, s.ID))}
+	for _, d := range a.later {
+		d.inside = []verify.Inside{{Way: verify.Exec, Answers: answers(execute(ctx, a.place, s.ID), verify.DeviceQuestion(a.interior.Probe, d.device))}}
+	}
 	if s.Spec.SSH.Enabled && !o.NoSSH {
 		a.inside = append(a.inside, askBySSH(ctx, p, s, a.interior, prior, live))
 	}
@@ -345,6 +350,15 @@ func ask(way verify.Way, interior runtime.Interior, run run) verify.Inside {
 		put(verify.Follow(in.Answers))
 	}
 	return in
+}
+
+// answers asks one question.
+func answers(run run, q verify.Question) map[string]verify.Output {
+	answer, err := run(q.Argv, strings.NewReader(q.Stdin))
+	if err != nil {
+		answer = verify.Output{Code: 1, Error: err.Error()}
+	}
+	return map[string]verify.Output{q.Key: answer}
 }
 
 // execute runs a program by exec.

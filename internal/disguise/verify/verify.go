@@ -129,9 +129,14 @@ func Judge(w Wanted, inside []Inside, outside Observed) []Result {
 	return append(all, runAll(outsideChecks, w, outside, Outside)...)
 }
 
-// JudgeDevice runs the checks of the GPU of a session's later device, which counts from 1.
-func JudgeDevice(device int, w Wanted, outside Observed) []Result {
-	all := runAll(settingsChecks, w, outside, Outside)
+// JudgeDevice runs the checks of a session's later device, which counts from 1, and of its GPU. Inside has the answer to
+// DeviceQuestion.
+func JudgeDevice(device int, w Wanted, inside []Inside, outside Observed) []Result {
+	var all []Result
+	for _, in := range inside {
+		all = append(all, runAll(deviceChecks, w, in, in.Way)...)
+	}
+	all = append(all, runAll(settingsChecks, w, outside, Outside)...)
 	for i := range all {
 		r := &all[i]
 		r.Expected, r.Got.What = fmt.Sprintf("device %d: %s", device, r.Expected), fmt.Sprintf("device %d: %s", device, r.Got.What)
@@ -142,4 +147,7 @@ func JudgeDevice(device int, w Wanted, outside Observed) []Result {
 var (
 	insideChecks  = slices.Concat(environmentChecks, smiChecks, nvmlChecks, cudaChecks, pythonChecks, sliceChecks)
 	outsideChecks = slices.Concat(settingsChecks, filesChecks)
+	deviceChecks  = slices.DeleteFunc(slices.Clone(cudaChecks), func(c check[Inside]) bool {
+		return !slices.Contains([]string{"cuda.name", "cuda.uuid", "cuda.total", "cuda.below", "cuda.above"}, c.name)
+	})
 )

@@ -114,6 +114,11 @@ func Questions(who, probe string) []Question {
 	return append(all, Question{Key: askProbe, Argv: []string{probe}})
 }
 
+// DeviceQuestion asks CUDA about a later device, which counts from 1.
+func DeviceQuestion(probe string, device int) Question {
+	return Question{Key: askProbe, Argv: []string{probe, "device", strconv.Itoa(device)}}
+}
+
 // records are keys and values, each between zeros: a key may occur several times.
 type records map[string][]string
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/resource"
 )
 
 // hostAttributes has a reader for each attribute of a host block.
@@ -17,6 +19,7 @@ var hostAttributes = map[string]func(*loader, *Host, value){
 	"runtime":         into(oneOf, func(h *Host) *string { return &h.Runtime }),
 	"gpus":            (*loader).hostGPUs,
 	"manage":          (*loader).hostManage,
+	"sharing":         (*loader).hostSharing,
 	"baseline_clock":  into(pointed(wholeUpTo(10_000, "a clock in MHz")), func(h *Host) **int { return &h.BaselineClockMHz }),
 	"slow_neighbours": into((*loader).flag, func(h *Host) *bool { return &h.SlowNeighbours }),
 }
@@ -147,6 +150,21 @@ func (l *loader) hostManage(h *Host, v value) {
 	for _, e := range elements {
 		if word, ok := oneOf[string](l, e); ok {
 			manageWords[word](&h.Manage)
+		}
+	}
+}
+
+func (l *loader) hostSharing(h *Host, v value) {
+	elements, ok := l.elements(v, `["mig", "exclusive"]`)
+	if !ok {
+		return
+	}
+	if len(elements) == 0 {
+		l.wrong(v, `"sharing" permits nothing`, "No session could ever be placed on this host. Name what sessions may have, or leave sharing out for everything.")
+	}
+	for _, e := range elements {
+		if kind, ok := oneOf[resource.Sharing](l, e); ok {
+			h.Sharing = append(h.Sharing, kind)
 		}
 	}
 }

@@ -43,6 +43,8 @@ type Host struct {
 	BaselineClockMHz *int          `json:"baseline_clock_mhz,omitempty"` // the clock lock that the user states was set before cosplay
 	SlowNeighbours   bool          `json:"slow_neighbours"`
 
+	Sharing []resource.Sharing `json:"sharing,omitempty"` // what sessions may have; empty is everything
+
 	Open []string `json:"-"` // attributes with an unknown value, because a variable has none
 
 	Ranges Ranges `json:"-"` // empty for the implicit host

@@ -22,6 +22,7 @@ import (
 func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live, scope Scope) (resource.Desired, hcl.Diagnostics) {
 	r := resolver{intent: intent, person: person, prior: prior, placements: prior.Placements(), live: live, scope: scope}
 	r.gpus()
+	r.permit()
 	r.fractions()
 	r.warnOfUnusable()
 	r.requests()

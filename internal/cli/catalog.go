@@ -14,6 +14,7 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/fit"
+	"cosplay/internal/place"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
@@ -89,6 +90,7 @@ func (inv *invocation) fit() *cobra.Command {
 		on        string
 		gpu       int
 		tolerance string
+		sharing   bool
 		options   = resource.DefaultFit()
 		prefer    = string(options.Prefer)
 	)
@@ -115,12 +117,16 @@ The host is the project's (or this machine); with --on it is one of the catalog.
 			if err != nil {
 				return err
 			}
+			if sharing {
+				view.Shares = place.Shares(view.Model, t, options)
+			}
 			return cmp.Or(printView(inv, view, render.Fit, render.FitJSON), failIf(view.Err != nil))
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&on, "on", "", "a `host` of the catalog instead of the project's: h200, a100-80gb, l40s, ...")
 	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host")
+	flags.BoolVar(&sharing, "sharing", false, "also show what each kind of sharing gives, alone and while all sessions are busy")
 	flags.StringVar(&prefer, "prefer", prefer, "what comes first: fp32, bandwidth or balanced")
 	flags.StringVar(&tolerance, "tolerance", "10%", "take the smallest slice within this `share`, 10% or 0.1; 0 asks for the least error")
 	return cmd

@@ -41,13 +41,24 @@ type TargetInfo struct {
 // Fits is what fit writes.
 type Fits struct {
 	Format
-	Target     Target     `json:"target"`          // GPU to show
-	Model      Model      `json:"model"`           // physical GPU
-	Where      string     `json:"where"`           // source of the model: the catalog, or a GPU of this machine
-	Options    FitOptions `json:"options"`         // preferences
-	Candidates []Figures  `json:"candidates"`      // slices that hold the target, the best first
-	Limits     []string   `json:"limits"`          // what cannot be hidden, in words
-	Error      string     `json:"error,omitempty"` // why cosplay would take no candidate
+	Target     Target     `json:"target"`           // GPU to show
+	Model      Model      `json:"model"`            // physical GPU
+	Where      string     `json:"where"`            // source of the model: the catalog, or a GPU of this machine
+	Options    FitOptions `json:"options"`          // preferences
+	Candidates []Figures  `json:"candidates"`       // slices that hold the target, the best first
+	Limits     []string   `json:"limits"`           // what cannot be hidden, in words
+	Shares     []Share    `json:"shares,omitempty"` // with --sharing: by kind of sharing
+	Error      string     `json:"error,omitempty"`  // why cosplay would take no candidate
+}
+
+// Share is what sessions of a target get of an empty GPU by one kind of sharing.
+type Share struct {
+	Sharing  string  `json:"sharing"`           // mig, exclusive, time-slice or mps
+	Sessions int     `json:"sessions"`          // that fit at most; cosplay places up to 15 of one target on a GPU
+	Profile  string  `json:"profile,omitempty"` // of one of them; missing on the whole GPU
+	Percent  int     `json:"percent,omitempty"` // of the SMs, by MPS
+	Alone    Figures `json:"alone"`             // of one session while the others are idle
+	Busy     Figures `json:"busy"`              // of the session with the worst fit while all are busy
 }
 
 // Model is what a kind of physical GPU offers.

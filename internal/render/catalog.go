@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/place"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -107,6 +108,7 @@ type FitView struct {
 	Candidates []resource.Fit // the best first
 	Err        error          // why cosplay would take none
 	Limits     []string       // what cannot be hidden
+	Shares     []place.Share  // by kind of sharing; none where they were not asked for
 	Where      string         // "from the catalog", "GPU 0 of this machine"
 }
 
@@ -127,6 +129,7 @@ func Fit(w io.Writer, s Style, v FitView) {
 	if small := tooSmall(v); len(small) > 0 && len(v.Candidates) > 0 {
 		p.flow(2, 4, inked(dim, "too small: "+strings.Join(small, ", ")))
 	}
+	p.shareTable(v)
 	p.gap()
 	if len(v.Limits) > 0 {
 		p.flow(0, 2, join(inked(strong, "Cannot be hidden:"), text(" "+prose.Stop(strings.Join(v.Limits, "; ")))))
@@ -137,6 +140,25 @@ func Fit(w io.Writer, s Style, v FitView) {
 		p.flow(0, 2, join(inked(added, ">"), text(" is what cosplay would take; fit.tolerance and fit.prefer choose another row.")))
 	}
 	p.flush(w)
+}
+
+// shareTable shows how many sessions of the target each kind of sharing gives, and what they get.
+func (p *page) shareTable(v FitView) {
+	if len(v.Shares) == 0 {
+		return
+	}
+	p.gap()
+	t := &table{gap: 2, indent: 2, columns: []column{{title: "SHARING"}, {title: "EACH"}, {title: "SESSIONS", right: true}, {title: "FP32", right: true},
+		{title: "BANDWIDTH", right: true}, {title: "ALL BUSY: FP32", right: true}, {title: "BANDWIDTH", right: true}}}
+	for _, s := range v.Shares {
+		each := cmp.Or(s.Slice.Profile, "whole GPU")
+		if s.Slice.Percent > 0 {
+			each = s.Slice.String()
+		}
+		t.add(text(string(s.Sharing)), text(each), text(fmt.Sprint(s.Sessions)), text(fit.Percent(s.Alone.FP32Ratio())), text(fit.Percent(s.Alone.BandwidthRatio())),
+			text(fit.Percent(s.Busy.FP32Ratio())), text(fit.Percent(s.Busy.BandwidthRatio())))
+	}
+	p.table(t)
 }
 
 // tooSmall lists the slices that do not hold the target's memory: "1g.18gb (16384 MiB)". Variants of a profile are
@@ -234,7 +256,10 @@ func figuresOf(f resource.Fit) public.Figures {
 // FitJSON writes the fits as data.
 func FitJSON(w io.Writer, v FitView) error {
 	out := public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: publicModel(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
-		Candidates: each(v.Candidates, figuresOf), Limits: list(v.Limits)}
+		Candidates: each(v.Candidates, figuresOf), Limits: list(v.Limits),
+		Shares: each(v.Shares, func(s place.Share) public.Share {
+			return public.Share{Sharing: string(s.Sharing), Sessions: s.Sessions, Profile: s.Slice.Profile, Percent: s.Slice.Percent, Alone: figuresOf(s.Alone), Busy: figuresOf(s.Busy)}
+		})}
 	if v.Err != nil {
 		out.Error = v.Err.Error()
 	}

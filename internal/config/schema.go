@@ -220,7 +220,7 @@ var hostSchema = Block{
 			Description: "The GPUs to use, by index, UUID or PCI address. cosplay never changes the others."},
 		{Name: "manage", Type: Texts, Words: []string{"mig-mode", "slices", "clocks", "power", "persistence", "compute-mode"}, Default: `["mig-mode", "slices", "clocks", "power", "persistence", "compute-mode"]`, Example: `["slices", "clocks"]`,
 			Description: "What cosplay may change on the GPUs; with [] it changes nothing."},
-		{Name: "sharing", Type: Texts, Words: []string{"mig", "exclusive", "time-slice", "mps"}, Default: "(all)", Example: `["mig", "exclusive"]`,
+		{Name: "sharing", Type: Texts, Words: []string{"mig", "compute-instance", "exclusive", "time-slice", "mps"}, Default: "(all)", Example: `["mig", "exclusive"]`,
 			Description: "Which parts of a GPU sessions may have on this host, as the sharing of a session names them. Where it has neither mig nor exclusive, sessions that do not say share GPUs in the first way of the list."},
 		{Name: "baseline_clock", Type: Whole, Unit: "MHz", Default: "(none)", Example: "1200",
 			Description: "The clock lock that was set before cosplay, and that destroy restores. cosplay cannot read it from the driver. For users without root, the admin states it in /etc/cosplay/baseline-clocks."},

@@ -36,18 +36,22 @@ func (r *resolver) permits(s *config.Session) bool {
 	}
 	may := r.intent.Hosts[i].Sharing
 	was, made := r.prior.Session(s.Address)
+	asked := s.Sharing
+	if s.Slice != "" && asked == resource.SharingAuto {
+		asked = resource.SharingMIG // and stays so
+	}
 	switch {
-	case s.Sharing == resource.SharingAuto && made && was.Request.Sharing == resource.SharingAuto && slices.Contains(may, kindOf(was.Slice)):
-	case s.Sharing == resource.SharingAuto:
+	case asked == resource.SharingAuto && made && was.Request.Sharing == resource.SharingAuto && slices.Contains(may, kindOf(was.Slice)):
+	case asked == resource.SharingAuto:
 		s.Sharing = unsaid(may, s.Fraction > 0)
 		if s.Fraction > 0 && s.Sharing == resource.SharingExclusive {
 			r.report(hcl.DiagError, rangeOf(s.Ranges, "fraction"), fmt.Sprintf("host %q does not permit to share a GPU", s.Host),
 				fmt.Sprintf("A fraction needs a share of a GPU, and %s permits whole GPUs alone. Write a target, or use another host.", line(r.intent.Hosts[i])))
 			return false
 		}
-	case !slices.Contains(may, s.Sharing):
+	case !slices.Contains(may, asked):
 		words := prose.Each(may, func(kind resource.Sharing) string { return fmt.Sprintf("%q", kind) })
-		r.report(hcl.DiagError, rangeOf(s.Ranges, "sharing"), fmt.Sprintf("host %q does not permit sharing = %q", s.Host, s.Sharing),
+		r.report(hcl.DiagError, rangeOf(s.Ranges, "sharing"), fmt.Sprintf("host %q does not permit sharing = %q", s.Host, asked),
 			fmt.Sprintf("%s limits it to %s. Write one of these, or use another host.", prose.Capital(line(r.intent.Hosts[i])), strings.Join(words, ", ")))
 		return false
 	}

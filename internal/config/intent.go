@@ -83,8 +83,11 @@ type Session struct {
 
 	Fraction float64          `json:"fraction,omitempty"` // of the host's own GPU, which becomes the target; 0 for a target
 	Sharing  resource.Sharing `json:"sharing,omitempty"`
-	GPUs     int              `json:"gpus,omitempty"`  // 0 is one
-	Slice    string           `json:"slice,omitempty"` // the profile of its MIG slice; "" leaves the choice to placement
+	GPUs     int              `json:"gpus,omitempty"` // 0 is one
+
+	Oversubscribe bool `json:"oversubscribe,omitempty"`
+
+	Slice string `json:"slice,omitempty"` // the profile of its MIG slice; "" leaves the choice to placement
 
 	// Secret is the sensitive part of the environment, by name. If Sealed has the hash of a value, comparisons use
 	// the hash.

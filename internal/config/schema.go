@@ -253,6 +253,8 @@ var sessionSchema = Block{
 			Description: "Which part of a GPU the session may get: a MIG slice (mig), a whole GPU (exclusive), or either together with other sessions of the project, whose programs run by turns (time-slice), a part of the SMs of a whole GPU by NVIDIA's Multi-Process Service (mps), or a compute instance beside those of other sessions of the project in one GPU instance (compute-instance). auto is a MIG slice or a whole GPU. Sessions that share a slice or a GPU have its memory divided between them, and nothing else isolates them: docs/sharing.md."},
 		{Name: "slice", Type: Text, Default: "(chosen by cosplay)", PerInstance: true, Change: Replaces, Example: `"1c.2g.35gb"`,
 			Description: "The profile of the session's MIG slice, as nvidia-smi mig -lgip or -lcip prints it, with or without \"MIG \". A compute instance, like 1c.2g.35gb, has a part of the SMs of its GPU instance, and its memory and bandwidth. It is alone there, except with sharing = \"compute-instance\"."},
+		{Name: "oversubscribe", Type: Flag, Default: "false", PerInstance: true, Change: Replaces, Example: "true",
+			Description: "Whether the session may share a whole GPU whose memory is less than the sum of the targets, with other sessions that state it too. Each keeps its own limit; when the others have taken the memory, CUDA's out of memory comes earlier."},
 		{Name: "image", Type: Text, Default: `"cosplay:latest"`, PerInstance: true, Change: Replace, Example: `"pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"`,
 			Description: "The image of the container. cosplay builds cosplay:latest if it is missing."},
 		{Name: "name", Type: Text, Default: "(cosplay-, the session and the project)", PerInstance: true, Change: Update, Example: `"lab-${count.index}"`,

@@ -20,6 +20,7 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"gpu":           into(pointed((*loader).selector), func(s *Session) **GPUSelector { return &s.GPU }),
 	"fraction":      into((*loader).fraction, func(s *Session) *float64 { return &s.Fraction }),
 	"gpus":          into(wholeUpTo(maxGPUs, "a number of GPUs"), func(s *Session) *int { return &s.GPUs }),
+	"oversubscribe": into((*loader).flag, func(s *Session) *bool { return &s.Oversubscribe }),
 	"sharing":       into((*loader).sharing, func(s *Session) *resource.Sharing { return &s.Sharing }),
 	"slice":         into((*loader).profile, func(s *Session) *string { return &s.Slice }),
 	"command":       (*loader).sessionCommand,
@@ -131,6 +132,7 @@ func (l *loader) readSession(b block) {
 		}
 		l.checkFraction(&s)
 		l.checkGPUs(&s)
+		l.checkOversubscribe(&s)
 		l.checkSlice(&s)
 		l.checkHost(&s)
 		l.checkContainer(&s)
@@ -207,6 +209,14 @@ func (l *loader) checkFraction(s *Session) {
 	}
 	if s.Sharing == resource.SharingExclusive || s.Sharing == resource.SharingCompute {
 		l.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\" or \"time-slice\", or leave sharing out.")
+	}
+}
+
+// checkOversubscribe refuses oversubscription of what is not shared.
+func (l *loader) checkOversubscribe(s *Session) {
+	if s.Oversubscribe && s.Sharing != resource.SharingTime && s.Sharing != resource.SharingMPS {
+		at := s.Ranges.At("oversubscribe")
+		l.complain(at, at, "only sessions that share a whole GPU can oversubscribe its memory", "Write sharing = \"time-slice\" or \"mps\", or leave oversubscribe out.")
 	}
 }
 

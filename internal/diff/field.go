@@ -15,6 +15,7 @@ const (
 	FieldFraction          Kind = "fraction"
 	FieldSharing           Kind = "sharing"
 	FieldGPUs              Kind = "gpus"
+	FieldOversubscribe     Kind = "oversubscribe"
 	FieldProfile           Kind = "slice.profile"
 	FieldHost              Kind = "host"
 	FieldGPU               Kind = "placement-gpu"

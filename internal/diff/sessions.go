@@ -282,6 +282,7 @@ func sessionFields(was, want resource.Session) []Field {
 	add(&all, FieldTarget, Text(was.Target.Key), Text(want.Target.Key))
 	add(&all, FieldFraction, fraction(was), fraction(want))
 	add(&all, FieldSharing, Text(cmp.Or(was.Request.Sharing, "auto")), Text(cmp.Or(want.Request.Sharing, "auto")))
+	add(&all, FieldOversubscribe, Bool(was.Request.Oversubscribe), Bool(want.Request.Oversubscribe))
 	add(&all, FieldGPUs, Count(was.Request.Devices()), Count(want.Request.Devices()))
 	add(&all, FieldProfile, Text(cmp.Or(was.Request.Slice, "any")), Text(cmp.Or(want.Request.Slice, "any")))
 	if was.Target.Key == want.Target.Key && was.Request.Fraction == want.Request.Fraction && was.Target.Envelope() != want.Target.Envelope() {

@@ -15,11 +15,13 @@ type class struct {
 	target   resource.Target
 	options  resource.FitOptions
 	sharing  resource.Sharing
-	devices  int    // of each session
-	model    string // of the GPUs of sessions with several devices, "" for one
-	slice    string // the profile that the configuration names, or ""
-	waiting  []int  // requests without a slice, by address
-	accepted int    // how many of them fit; the rest are refused
+	over     bool    // they may share a GPU whose memory is less than the sum of the targets
+	crowding float64 // the part of its memory that each counts with then
+	devices  int     // of each session
+	model    string  // of the GPUs of sessions with several devices, "" for one
+	slice    string  // the profile that the configuration names, or ""
+	waiting  []int   // requests without a slice, by address
+	accepted int     // how many of them fit; the rest are refused
 
 	alone      resource.Fit // the fit of one session if it had all GPUs to itself
 	aloneError int64        // the error of that fit; impossible if no GPU can hold the session
@@ -91,7 +93,7 @@ func (c *class) shares() bool { return c.sharing.Shares() }
 
 // mayHave reports whether sessions of the class may have a slice, or a whole GPU.
 func (c *class) mayHave(whole bool) bool {
-	if c.devices > 1 { // a CUDA program enumerates one MIG device
+	if c.devices > 1 || c.over { // a CUDA program enumerates one MIG device
 		return whole
 	}
 	if c.slice != "" {

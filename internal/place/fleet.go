@@ -18,7 +18,8 @@ type fleet struct {
 	classes  []*class // ordered by their first address
 	classOf  []*class // the class of each request
 	warnings []Warning
-	trial    bool // of another placement, whose refusals suggest no move
+	crowding float64 // of the classes that may oversubscribe a GPU
+	trial    bool    // of another placement, whose refusals suggest no move
 }
 
 // A card is one GPU with the sessions that are placed on it.
@@ -37,14 +38,14 @@ type occupant struct {
 	limit   int64 // the largest error that newcomers may cause for it
 }
 
-func newFleet(gpus []GPU, requests []Request) *fleet {
-	f := &fleet{gpus: gpus, requests: slices.Clone(requests)}
+func newFleet(gpus []GPU, requests []Request, crowding float64) *fleet {
+	f := &fleet{gpus: gpus, crowding: crowding, requests: slices.Clone(requests)}
 	slices.SortStableFunc(f.requests, func(a, b Request) int { return a.Address.Compare(b.Address) })
 	known := map[classKey]*class{}
 	for _, r := range f.requests {
 		k := keyOf(r)
 		if known[k] == nil {
-			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), slice: r.Want.Slice}
+			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), slice: r.Want.Slice, over: r.Want.Oversubscribe, crowding: crowding}
 			f.classes = append(f.classes, known[k])
 		}
 		f.classOf = append(f.classOf, known[k])
@@ -125,7 +126,7 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && !beside && c.room().compute < p.ComputeSlices {
 		return fmt.Sprintf("the compute slices of GPU %d are taken", c.Index)
 	}
-	if at.Shared() && c.freeMiB(at) < r.Target.MemoryMiB {
+	if at.Shared() && !at.Oversubscribed && c.freeMiB(at) < r.Target.MemoryMiB {
 		return fmt.Sprintf("the sessions that share %s need more memory than it has", c.shareName(at))
 	}
 	if at.Percent > c.freePercent() {
@@ -170,7 +171,7 @@ func (c *card) freeMiB(at resource.Slice) int {
 	}
 	for _, s := range c.occupants {
 		if instance := s.slice.Instance(); instance.Profile == at.Instance().Profile && instance.Start == at.Start {
-			free -= s.class.target.MemoryMiB
+			free -= s.class.memoryMiB()
 		}
 	}
 	return free

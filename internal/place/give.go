@@ -51,7 +51,7 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 	for _, n := range all {
 		slice := resource.Slice{Host: c.Host, GPU: c.UUID}
 		if n.row == c.model.whole() && n.class.shares() {
-			slice.Sharing, slice.Percent = n.class.sharing, c.model.percent(n.class, s.clock)
+			slice.Sharing, slice.Percent, slice.Oversubscribed = n.class.sharing, c.model.percent(n.class, s.clock), n.class.over
 		}
 		if n.row < c.model.whole() {
 			p, parent := c.model.profiles[n.row], c.model.parents[n.row]

@@ -22,6 +22,7 @@ type kind struct {
 	shelves   []shelf          // slices that sessions share
 	whole     bool             // may have newcomers on the whole GPU
 	sharing   resource.Sharing // how its sessions share it, if they do
+	over      bool             // and whether their memory together may exceed it
 	freeMiB   int              // of the whole GPU, for sessions that share it
 	freePart  int              // percent of the SMs, for sessions that share it by MPS
 	beside    bool             // but beside foreign processes, which a session has to accept
@@ -96,7 +97,7 @@ func newKind(c *card, rank int, classes []*class) *kind {
 		k.price = 0
 	}
 	if c.isWhole() {
-		k.sharing = c.occupants[0].slice.Sharing
+		k.sharing, k.over = c.occupants[0].slice.Sharing, c.occupants[0].slice.Oversubscribed
 	}
 	k.layouts = layouts{0: make([][]int, c.model.inst)}
 	if k.slices {
@@ -157,16 +158,16 @@ func (k *kind) takesWhole(wants []want, rows []uint32, clock int) bool {
 	if !k.whole {
 		return false
 	}
-	free, part, sharing := k.freeMiB, k.freePart, k.sharing
+	free, part, sharing, over := k.freeMiB, k.freePart, k.sharing, k.over
 	for i, w := range wants {
-		free -= w.count * w.class.target.MemoryMiB
+		free -= w.count * w.class.memoryMiB()
 		part -= w.count * k.model.percent(w.class, clock)
 		alone := len(wants) == 1 && w.count == 1 && !sharing.Shares()
-		beside := w.class.shares() && (sharing == "" || sharing == w.class.sharing)
+		beside := w.class.shares() && (sharing == "" || sharing == w.class.sharing && over == w.class.over)
 		if rows[i]>>k.model.whole()&1 == 0 || w.count > w.class.most() || k.beside && !w.class.acceptsError() || !beside && !alone {
 			return false
 		}
-		sharing = w.class.sharing
+		sharing, over = w.class.sharing, w.class.over
 	}
 	return free >= 0 && part >= 0
 }

@@ -90,7 +90,7 @@ const farOff = 0.25
 
 // Place places requests on gpus. It modifies neither argument.
 func Place(gpus []GPU, requests []Request) Result {
-	return placeSessions(gpus, requests)
+	return placeCrowded(gpus, requests)
 }
 
 func (f *fleet) place() Result {

@@ -135,7 +135,7 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		closest := c.closest(cl, holds)
 		return fmt.Sprintf("it comes no closer than %d %%, and fit.max_error is %d %%", percentUp(closest), percentUp(cl.maxError())),
 			fmt.Sprintf("fit.max_error = \"%d%%\", or another target", percentUp(closest))
-	case c.isShared() && c.occupants[0].slice.Sharing != cl.sharing:
+	case c.isShared() && (c.occupants[0].slice.Sharing != cl.sharing || c.occupants[0].slice.Oversubscribed != cl.over):
 		return "sessions of this plan share it in another way", ""
 	case c.isShared() && cl.sharing == resource.SharingMPS && c.freeMiB(resource.Slice{}) >= cl.target.MemoryMiB:
 		return fmt.Sprintf("what shares it leaves %d %% of its SMs", c.freePercent()), `sharing = "time-slice", which does not divide the SMs`

@@ -34,6 +34,9 @@ func (f *fleet) result() Result {
 				dear.Add(w.Text, w)
 			}
 		}
+		if w, is := f.crowded(c); is {
+			r.Warnings = append(r.Warnings, w)
+		}
 		if c.Busy && c.isWhole() {
 			on := prose.Each(c.occupants, func(s occupant) resource.Address { return f.requests[s.request].Address })
 			r.Warnings = append(r.Warnings, Warning{Text: fmt.Sprintf("%s %s %s, which foreign processes use, too", resource.AddressNames(on, 3), prose.Choose(len(on), "has", "have"), f.label(c)),

@@ -11,12 +11,12 @@ import (
 // sessions of a class as there are have at most one device each on a GPU: then their devices can be dealt so that each
 // session has its own on distinct GPUs.
 
-// placeSessions places requests until each session has all of its devices or none.
-func placeSessions(gpus []GPU, requests []Request) Result {
+// placeDevices places requests until each session has all of its devices or none.
+func placeDevices(gpus []GPU, requests []Request, crowding float64) Result {
 	requests = slices.Clone(requests)
 	var refused []Refusal
 	for {
-		f := newFleet(gpus, devices(requests))
+		f := newFleet(gpus, devices(requests), crowding)
 		r := f.place()
 		cut, some := f.incomplete()
 		if !some {

@@ -23,20 +23,22 @@ var values = map[string][2]string{
 	"gpu":        {"", "0"},
 	"fraction":   {"", ""}, // replaces target: TestPlacedAnew
 	"gpus":       {"", ""}, // excludes gpu: TestPlacedAnew
-	"sharing":    {"", `"mig"`},
-	"slice":      {"", `"1g.18gb"`},
-	"name":       {"", `"lab-a"`},
-	"entrypoint": {"", `"image"`},
-	"image":      {`"one"`, `"two"`},
-	"pull":       {`"never"`, `"missing"`},
-	"command":    {"", `["sleep", "1"]`},
-	"workspace":  {"", `"/elsewhere"`},
-	"env":        {"", `{ SEED = 1 }`},
-	"strict":     {"", "true"},
-	"sudo":       {"", "false"},
-	"restart":    {"", `"no"`},
-	"ports":      {"", `["8080:80"]`},
-	"network":    {"", `"lab-net"`},
+
+	"oversubscribe": {"", ""}, // needs sharing: TestPlacedAnew
+	"sharing":       {"", `"mig"`},
+	"slice":         {"", `"1g.18gb"`},
+	"name":          {"", `"lab-a"`},
+	"entrypoint":    {"", `"image"`},
+	"image":         {`"one"`, `"two"`},
+	"pull":          {`"never"`, `"missing"`},
+	"command":       {"", `["sleep", "1"]`},
+	"workspace":     {"", `"/elsewhere"`},
+	"env":           {"", `{ SEED = 1 }`},
+	"strict":        {"", "true"},
+	"sudo":          {"", "false"},
+	"restart":       {"", `"no"`},
+	"ports":         {"", `["8080:80"]`},
+	"network":       {"", `"lab-net"`},
 
 	"ttl":          {"", `"8h"`},
 	"idle_timeout": {"", `"2h"`},
@@ -244,9 +246,12 @@ func TestPlacedAnew(t *testing.T) {
 			with := firstValues()
 			with["target"], with["gpu"] = `"3090"`, "0"
 			w.bring(fleetOf(with))
-			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "slice": `"7g.141gb"`, "sharing": `"exclusive"`, "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`, "fraction": "0.2", "gpus": "2"}[path]
+			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "slice": `"7g.141gb"`, "sharing": `"exclusive"`, "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`, "fraction": "0.2", "gpus": "2", "oversubscribe": "true"}[path]
 			for _, excluded := range map[string][]string{"fraction": {"target"}, "gpus": {"gpu"}}[path] {
 				with[excluded] = ""
+			}
+			if path == "oversubscribe" {
+				with["sharing"] = `"time-slice"`
 			}
 			p, diags := w.plan(fleetOf(with))
 			if diags.HasErrors() || len(p.Diff.Sessions) != 1 || comesOf(p.Diff.Sessions[0]) != "another slice" {

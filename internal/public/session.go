@@ -10,7 +10,8 @@ type Slice struct {
 	Sharing string `json:"sharing,omitempty"` // time-slice or mps of a slice or a whole GPU that other sessions may have, too
 	Percent int    `json:"percent,omitempty"` // with mps: of the SMs
 
-	ComputeStart int `json:"compute_start,omitempty"` // of a compute instance smaller than its GPU instance, as 1c.2g.35gb: its first compute slice there; missing for 0
+	ComputeStart   int  `json:"compute_start,omitempty"`  // of a compute instance smaller than its GPU instance, as 1c.2g.35gb: its first compute slice there; missing for 0
+	Oversubscribed bool `json:"oversubscribed,omitempty"` // the sessions that share it may use more memory together than it has
 }
 
 // Handle is what identifies a slice for the driver.

@@ -146,7 +146,7 @@ func holderOf(h resource.Holder) public.Holder {
 }
 
 func sliceJSON(s resource.Slice) public.Slice {
-	return public.Slice{Host: s.Host, GPU: s.GPU, Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: string(s.Sharing), Percent: s.Percent, ComputeStart: s.ComputeStart}
+	return public.Slice{Host: s.Host, GPU: s.GPU, Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: string(s.Sharing), Percent: s.Percent, Oversubscribed: s.Oversubscribed, ComputeStart: s.ComputeStart}
 }
 
 // valueOf is one side of a difference.

@@ -64,9 +64,13 @@ func (m slotMap) shared() bool { return !m.mig && len(m.taken) > 0 && m.taken[0]
 
 // shares are the parts of a GPU's memory that its sessions have, each at least a slot wide.
 func (m slotMap) shares() (cells []slotCell) {
-	free := m.slots()
+	free, memory := m.slots(), 0
+	for _, o := range m.taken {
+		memory += o.mib
+	}
+	memory = max(1, memory, m.model.MemoryMiB) // where it is oversubscribed, the sum
 	for i, o := range m.taken {
-		size := o.mib * m.slots() / max(1, m.model.MemoryMiB)
+		size := o.mib * m.slots() / memory
 		size = max(1, min(size, free-(len(m.taken)-1-i))) // a slot for each that follows
 		cells = append(cells, o.cell(size))
 		free -= size

@@ -83,6 +83,7 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 		}
 	},
 	"gpus":          func(s *config.Session, was resource.PriorSession) { s.GPUs = was.Request.GPUs },
+	"oversubscribe": func(s *config.Session, was resource.PriorSession) { s.Oversubscribe = was.Request.Oversubscribe },
 	"sharing":       func(s *config.Session, was resource.PriorSession) { s.Sharing = was.Request.Sharing },
 	"slice":         func(s *config.Session, was resource.PriorSession) { s.Slice = was.Request.Slice },
 	"fit.prefer":    func(s *config.Session, was resource.PriorSession) { s.Fit.Prefer = was.Request.Fit.Prefer },

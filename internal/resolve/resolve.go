@@ -103,7 +103,7 @@ func (r *resolver) leave() {
 
 // request is what decides the placement of a session; false if its GPU does not exist.
 func (r *resolver) request(s config.Session) (want resource.Request, ok bool) {
-	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit, Sharing: s.Sharing, Slice: s.Slice, Fraction: s.Fraction, GPUs: s.GPUs}
+	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit, Sharing: s.Sharing, Slice: s.Slice, Fraction: s.Fraction, GPUs: s.GPUs, Oversubscribe: s.Oversubscribe}
 	if s.GPU == nil {
 		return want, true
 	}

@@ -117,8 +117,9 @@ type Slice struct {
 	Start   int    `json:"start"`             // first slot
 	Size    int    `json:"size"`              // slots taken; 0 for the whole GPU
 
-	Sharing Sharing `json:"sharing,omitempty"` // how other sessions may have it, too; "" if none may
-	Percent int     `json:"percent,omitempty"` // of the SMs, by MPS: its active thread percentage; 0 where SMs are not divided
+	Sharing        Sharing `json:"sharing,omitempty"`        // how other sessions may have it, too; "" if none may
+	Percent        int     `json:"percent,omitempty"`        // of the SMs, by MPS: its active thread percentage; 0 where SMs are not divided
+	Oversubscribed bool    `json:"oversubscribed,omitempty"` // the sessions that share it may use more memory together than it has
 
 	ComputeStart int `json:"compute_start,omitempty"` // of a compute instance smaller than its GPU instance: its first compute slice there
 }
@@ -131,13 +132,13 @@ func (s Slice) Shared() bool { return s.Sharing.Shares() }
 
 // Place returns the slice as the driver knows it, without how sessions share it.
 func (s Slice) Place() Slice {
-	s.Sharing, s.Percent = "", 0
+	s.Sharing, s.Percent, s.Oversubscribed = "", 0, false
 	return s
 }
 
 // Beside reports whether two sessions with these slices share one slice, or one whole GPU.
 func (s Slice) Beside(o Slice) bool {
-	return s.Shared() && s.Sharing == o.Sharing && s.Place() == o.Place()
+	return s.Shared() && s.Sharing == o.Sharing && s.Oversubscribed == o.Oversubscribed && s.Place() == o.Place()
 }
 
 // SharesWith reports whether two sessions with these slices share memory and bandwidth: of a slice, of a GPU instance

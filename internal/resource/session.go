@@ -19,10 +19,12 @@ type Request struct {
 	Target string     `json:"target"`        // key of the catalog
 	Fit    FitOptions `json:"fit"`
 
-	Sharing  Sharing `json:"sharing,omitempty"`
-	Slice    string  `json:"slice,omitempty"`    // the profile of its MIG slice; "" leaves the choice to placement
-	Fraction float64 `json:"fraction,omitempty"` // of the host's own GPU, which is the target then
-	GPUs     int     `json:"gpus,omitempty"`     // how many devices it has, each on another GPU; 0 is one
+	Sharing       Sharing `json:"sharing,omitempty"`
+	Slice         string  `json:"slice,omitempty"`         // the profile of its MIG slice; "" leaves the choice to placement
+	Fraction      float64 `json:"fraction,omitempty"`      // of the host's own GPU, which is the target then
+	Oversubscribe bool    `json:"oversubscribe,omitempty"` // it may share a GPU whose memory is less than the sum of the targets
+
+	GPUs int `json:"gpus,omitempty"` // how many devices it has, each on another GPU; 0 is one
 }
 
 // Devices is how many devices the session has.

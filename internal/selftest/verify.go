@@ -81,6 +81,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 		errs  = make([]error, len(sessions))
 		turns = make(chan struct{}, verifyAtOnce)
 		group sync.WaitGroup
+		alone sync.Mutex // of a session that tries its memory, where a GPU has less than all may use
 	)
 	for i, s := range sessions {
 		place, err := p.Runtime(ctx, s, prior) // opens hosts, which must not happen concurrently
@@ -90,6 +91,10 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
+			if s.Slice.Oversubscribed {
+				alone.Lock()
+				defer alone.Unlock()
+			}
 			all[i] = &asked{session: s, place: place}
 			if err := askSession(ctx, p, all[i], prior, live, o); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", s.Address, err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,8 +95,46 @@ func (s Service) daemon(ctx context.Context, program, folder string, running []p
 	return d
 }
 
+// ownFolder is the form of the folders that cosplay makes for its daemons.
+var ownFolder = regexp.MustCompile(`^/(.+/)?cosplay/mps/[0-9a-f]{8}/[0-9a-f]{8}$`)
+
+// check refuses a folder that the state names and cosplay did not make: it is neither written nor removed, nor are
+// processes ended that use it.
+func (s Service) check(folder string) error {
+	refuse := func(why string) error {
+		return prose.Advice{What: fmt.Sprintf("%s is not the folder of an MPS daemon of cosplay: %s", folder, why), Fix: "restore the state from its backup, or correct the path there"}
+	}
+	if filepath.Clean(folder) != folder || !ownFolder.MatchString(folder) {
+		return refuse("its path has another form")
+	}
+	info, err := os.Lstat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	owner := os.Geteuid()
+	if s.As != nil {
+		owner = int(s.As.Uid)
+	}
+	if uid := int(info.Sys().(*syscall.Stat_t).Uid); !info.IsDir() || uid != owner {
+		return refuse(fmt.Sprintf("it is not a folder of the user with ID %d", owner))
+	}
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		if at := filepath.Join(folder, e.Name()); at != (resource.MPS{Folder: folder}).Pipes() && at != (resource.MPS{Folder: folder}).Logs() {
+			return refuse("it has " + e.Name())
+		}
+	}
+	return err
+}
+
 // Run starts the daemon of a GPU, unless it runs, and sets its defaults. One that does not answer is replaced.
 func (s Service) Run(ctx context.Context, gpu string, want resource.MPS) error {
+	if err := s.check(want.Folder); err != nil {
+		return err
+	}
 	program := Program()
 	if program == "" {
 		return prose.Advice{What: "there is no " + Name, Fix: resource.InstallMPS}
@@ -164,6 +203,9 @@ func empty(dir string) error {
 
 // Stop ends a daemon with its servers, and removes its folder.
 func (s Service) Stop(ctx context.Context, m resource.MPS) error {
+	if err := s.check(m.Folder); err != nil {
+		return err
+	}
 	if err := end(ctx, m); err != nil {
 		return err
 	}

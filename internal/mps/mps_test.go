@@ -28,8 +28,8 @@ func real(t *testing.T) (Service, resource.MPS) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Service{Dir: filepath.Join(short, "cosplay", "mps")}
-	m := resource.MPS{Folder: filepath.Join(s.Dir, "0"), Percent: 30, MemoryMiB: 6656}
+	s := Service{Dir: filepath.Join(short, "cosplay", "mps", "5a5a5a5a")}
+	m := resource.MPS{Folder: filepath.Join(s.Dir, "00c0ffee"), Percent: 30, MemoryMiB: 6656}
 	t.Cleanup(func() {
 		if err := s.Stop(t.Context(), m); err != nil && t.Context().Err() == nil {
 			t.Error(err)
@@ -191,5 +191,50 @@ func TestForeign(t *testing.T) {
 	}
 	if pid(t, other) != foreign {
 		t.Error("the foreign daemon has ended")
+	}
+}
+
+// TestFolder: a state that names another folder makes cosplay touch nothing there.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(dir, "cosplay", "mps", "5a5a5a5a")
+	service := Service{Dir: own}
+	make := func(parts ...string) string {
+		path := filepath.Join(parts...)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	make(own, "00000001", "pipe")
+	make(own, "00000001", "log")
+	make(own, "00000002", "thesis")
+	make(dir, "home", "pipe")
+	if err := os.Symlink(filepath.Join(dir, "home"), filepath.Join(own, "00000003")); err != nil {
+		t.Fatal(err)
+	}
+	for folder, fine := range map[string]bool{
+		own + "/00000001": true, own + "/00000009": true, own + "/00000002": false, own + "/00000003": false,
+		dir + "/home": false, own + "/../5a5a5a5a/00000001": false, "cosplay/mps/5a5a5a5a/00000001": false, "": false,
+	} {
+		if err := service.check(folder); (err == nil) != fine {
+			t.Errorf("%q: %v", folder, err)
+		}
+		if fine {
+			continue
+		}
+		m := resource.MPS{Folder: folder, MemoryMiB: 512}
+		if service.Run(t.Context(), gpu, m) == nil || service.Stop(t.Context(), m) == nil {
+			t.Errorf("%q is used", folder)
+		}
+	}
+	for _, path := range []string{own + "/00000002/thesis", own + "/00000003", dir + "/home/pipe"} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	service.As = &syscall.Credential{Uid: uint32(os.Geteuid()) + 1}
+	if service.check(own+"/00000001") == nil {
+		t.Error("the folder of another user is used")
 	}
 }

@@ -88,6 +88,11 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Address, err)
 		}
+		one := &asked{session: s, place: place}
+		if one.beside, err = besides(ctx, p, s, prior); err != nil {
+			return nil, err
+		}
+		all[i] = one
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
@@ -95,8 +100,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 				alone.Lock()
 				defer alone.Unlock()
 			}
-			all[i] = &asked{session: s, place: place}
-			if err := askSession(ctx, p, all[i], prior, live, o); err != nil {
+			if err := askSession(ctx, p, one, prior, live, o); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", s.Address, err)
 			}
 		})
@@ -147,6 +151,22 @@ type asked struct {
 	inside   []verify.Inside
 	observed verify.Observed
 	later    []*asked // the session's later devices
+	beside   []*asked // the other sessions in its MIG slice, not asked
+}
+
+// besides are the other sessions in the MIG slice of a session.
+func besides(ctx context.Context, p *project.Project, s resource.PriorSession, prior resource.Prior) (all []*asked, err error) {
+	for _, other := range prior.Sessions {
+		if s.Slice.Whole() || other.Address == s.Address || !other.Slice.Beside(s.Slice) {
+			continue
+		}
+		place, err := p.Runtime(ctx, other, prior)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", other.Address, err)
+		}
+		all = append(all, &asked{session: other, place: place})
+	}
+	return all, nil
 }
 
 // on is the GPU of the device.
@@ -295,19 +315,20 @@ func fromOutside(ctx context.Context, place runtime.Runtime, s resource.PriorSes
 	return o, err
 }
 
-// bypassed compares what NVML reports in use in a session's slice with what its usage file accounts for, read before
-// and after, because programs allocate meanwhile. On a whole GPU other users' programs are not distinguishable.
+// bypassed compares what NVML reports in use in a session's slice with what the usage files of all sessions there account
+// for, read before and after, because programs allocate meanwhile. On a whole GPU other users' programs are not distinguishable.
 func bypassed(ctx context.Context, p *project.Project, a *asked) (uint64, error) {
 	s := a.session
 	if s.Slice.Whole() || !a.wanted.CUDA || a.observed.Live == nil {
 		return 0, nil
 	}
-	accounted := func() uint64 {
-		usage, err := a.place.Usage(s.ID)
-		if err != nil {
-			return 0 // another check reports the file
+	accounted := func() (sum uint64) {
+		for _, one := range append([]*asked{a}, a.beside...) {
+			if usage, err := one.place.Usage(one.session.ID); err == nil { // else another check reports the file
+				sum += uint64(usage.Total)
+			}
 		}
-		return uint64(usage.Total)
+		return sum
 	}
 	before := accounted()
 	now, err := p.Machine.Hosts()[s.Slice.Host].Agent.Read(ctx)

@@ -260,6 +260,17 @@ session "w" {
 }
 `
 
+// withSliceMPS has sessions that use a MIG slice through such a daemon.
+const withSliceMPS = `
+host "lab" { simulate = "1 x h200" }
+session "w" {
+  count   = 2
+  target  = "1060"
+  slice   = "1g.18gb"
+  sharing = "mps"
+}
+`
+
 // TestEveryMomentMPS: the same with an MPS daemon, which a copy of the project does not have. No process and no folder
 // of it is left.
 func TestEveryMomentMPS(t *testing.T) {
@@ -268,17 +279,23 @@ func TestEveryMomentMPS(t *testing.T) {
 	if !there {
 		t.Skip("there is no MPS daemon")
 	}
-	for _, command := range []string{"apply", "destroy"} {
-		t.Run(command, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		command, config string
+		slices          int
+	}{
+		"apply": {"apply", withMPS, 0}, "destroy": {"destroy", withMPS, 0},
+		"apply-slice": {"apply", withSliceMPS, 1}, "destroy-slice": {"destroy", withSliceMPS, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			short, err := os.MkdirTemp("", "s")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() { _ = os.RemoveAll(short) }()
-			p := newProject(t, withMPS)
+			p := newProject(t, c.config)
 			p.env = []string{"XDG_STATE_HOME=" + short, "PATH=" + daemon + ":" + os.Getenv("PATH")}
-			p.everyMomentTwice(command, 0, func() (wrong []string) {
+			p.everyMomentTwice(c.command, c.slices, func() (wrong []string) {
 				if left, err := os.ReadDir(filepath.Join(short, "cosplay", "mps")); err == nil {
 					wrong = append(wrong, fmt.Sprintf("folders of daemons are left: %v", left))
 				}

@@ -3,9 +3,9 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"cosplay/internal/durable"
@@ -65,8 +65,8 @@ type Images interface {
 
 // MPS runs the control daemons of MPS on a host. Both are idempotent.
 type MPS interface {
-	// Run starts the daemon of a GPU, unless it runs, and sets its defaults.
-	Run(ctx context.Context, gpu string, m resource.MPS) error
+	// Run starts the daemon of a GPU or a MIG slice by its UUID, unless it runs, and sets its defaults.
+	Run(ctx context.Context, uuid string, m resource.MPS) error
 	// Stop ends a daemon with its servers, and removes its folder.
 	Stop(ctx context.Context, m resource.MPS) error
 }
@@ -223,18 +223,25 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		}
 		made.PowerMW, err = r.set(ctx, op)
 	case plan.RunMPS:
-		err = r.mps(op.Host, func(m MPS) error { return m.Run(ctx, op.GPU, op.MPS) })
+		err = r.mps(op.Host, func(m MPS) error { return m.Run(ctx, served(prior, op), op.MPS) })
 	case plan.StopMPS:
 		err = r.mps(op.Host, func(m MPS) error { return m.Stop(ctx, op.MPS) })
 	case plan.CreateSlice:
-		need := resource.Need{SMs: op.Session.Fit.Got.SMs, MemoryMiB: op.Session.Target.MemoryMiB, Beside: beside(prior, op.Beside)}
+		need := resource.Need{SMs: cmp.Or(op.SMs, op.Session.Fit.Got.SMs), MemoryMiB: op.Session.Target.MemoryMiB, Beside: beside(prior, op.Beside)}
 		err = r.gpus(op.Session.Slice.Host, func(g GPUs) error {
 			slice, err := g.CreateSlice(ctx, op.Session.Slice.Place(), need)
 			made.Handle = &slice.Handle
 			return err
 		})
 	case plan.DestroySlice:
-		if s, _ := prior.Session(op.Address); s.Handle != nil && !sharedByOther(prior, s) {
+		s, _ := prior.Session(op.Address)
+		if s.Handle == nil || plan.SharedByOther(prior, s) {
+			return made, nil
+		}
+		if s.MPS != "" { // a slice that programs use cannot be destroyed
+			err = r.mps(op.Slice.Host, func(m MPS) error { return m.Stop(ctx, resource.MPS{Folder: s.MPS}) })
+		}
+		if err == nil {
 			slice := resource.LiveSlice{Slice: op.Slice.Place(), Handle: *s.Handle}
 			err = r.gpus(op.Slice.Host, func(g GPUs) error { return g.DestroySlice(ctx, slice) })
 		}
@@ -304,11 +311,14 @@ func beside(prior resource.Prior, a *resource.Address) string {
 	return ""
 }
 
-// sharedByOther reports whether another session has the slice of a session, too.
-func sharedByOther(prior resource.Prior, s resource.PriorSession) bool {
-	return slices.ContainsFunc(prior.Sessions, func(o resource.PriorSession) bool {
-		return o.Address != s.Address && o.Handle != nil && *o.Handle == *s.Handle && o.Slice.Beside(s.Slice)
-	})
+// served is what an MPS daemon gives to its programs: a GPU, or the MIG slice that a session of the state has.
+func served(prior resource.Prior, op plan.RunMPS) string {
+	for _, s := range prior.Sessions {
+		if s.MPS == op.MPS.Folder && s.Handle != nil && op.MPS.Profile != "" {
+			return s.Handle.UUID
+		}
+	}
+	return op.GPU
 }
 
 // set sets a setting. It returns the value to which the driver rounded it, nil if it did not.

@@ -190,10 +190,10 @@ func (l *loader) checkSlice(s *Session) {
 		l.complain(at, at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two.")
 	case s.GPUs > 1:
 		l.complain(at, at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
-	case s.Sharing == resource.SharingExclusive, s.Sharing == resource.SharingMPS:
+	case s.Sharing == resource.SharingExclusive:
 		l.complain(at, at, fmt.Sprintf("a session with sharing = %q has no slice", s.Sharing), "Leave out slice, or sharing.")
-	case s.Sharing == resource.SharingTime && divides:
-		l.complain(at, at, "a compute instance smaller than its GPU instance is not shared by time slices", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: s.Slice}.Instance().Profile)
+	case (s.Sharing == resource.SharingTime || s.Sharing == resource.SharingMPS) && divides:
+		l.complain(at, at, "a compute instance smaller than its GPU instance is not shared by time slices or MPS", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: s.Slice}.Instance().Profile)
 	case s.Sharing == resource.SharingCompute && !divides:
 		l.complain(at, at, fmt.Sprintf("a %s leaves no part of its GPU instance to others", s.Slice), "Write a compute instance, like slice = %q, or leave out sharing.", resource.DividedProfile(1, s.Slice))
 	}

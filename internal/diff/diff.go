@@ -103,8 +103,8 @@ type GPUChange struct {
 	GiveBack   bool               `json:"give_back"`          // no session needs it any more
 	Abandon    bool               `json:"abandon,omitempty"`  // with GiveBack: it is released even if a setting cannot be restored
 	Settings   resource.Settings  `json:"settings"`           // to be set now
-	RunMPS     *resource.MPS      `json:"run_mps,omitempty"`  // the daemon to be started, or to get other defaults
-	StopMPS    *resource.MPS      `json:"stop_mps,omitempty"` // the daemon that no session needs any more
+	RunMPS     []resource.MPS     `json:"run_mps,omitempty"`  // the daemons to be started, or to get other defaults
+	StopMPS    []resource.MPS     `json:"stop_mps,omitempty"` // the daemons that no session needs any more
 	Fields     []Field            `json:"fields,omitempty"`
 	Kept       []Field            `json:"kept,omitempty"` // fields that stay as they are, with the reason
 }

@@ -72,7 +72,7 @@ type Drift struct {
 	GPU           string            `json:"gpu,omitempty"`     // UUID
 	Session       *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
 	Kind          Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
-	Name          string            `json:"name,omitempty"`    // of the image, or of the check that failed; with EngineSilent and GPUUnseen the error
+	Name          string            `json:"name,omitempty"`    // of the image, of the check that failed, or of the MIG slice of an MPS daemon; with EngineSilent and GPUUnseen the error
 	Runtime       string            `json:"runtime,omitempty"` // of the session
 	From          Value             `json:"from"`
 	To            Value             `json:"to"`
@@ -179,9 +179,9 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.P
 	if !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
 		add(ClockLock, Clock{MHz: was.Applied.Value(resource.SMClock)}, lockNow(was, g))
 	}
-	if was.MPS != nil {
-		if now := mpsNow(*was.MPS, live, was.Host); now != MPS(*was.MPS) {
-			add(MPSChanged, IsAsApplied, now)
+	for _, m := range was.All() {
+		if now := mpsNow(m, live, was.Host); now != MPS(m) {
+			all = append(all, Drift{Class: MPSChanged, Host: was.Host, GPU: was.UUID, Name: daemonName(m), From: IsAsApplied, To: now})
 		}
 	}
 	return append(all, foreignDrift(was, placements, g)...)

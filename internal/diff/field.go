@@ -73,7 +73,7 @@ func SettingKind(s resource.Setting) Kind { return Kind(s.String()) }
 // and To the one that it would get otherwise.
 type Field struct {
 	Kind   Kind
-	Name   string // of an environment variable
+	Name   string // of an environment variable, or of the MIG slice of an MPS daemon
 	From   Value
 	To     Value
 	Reason resource.Reason

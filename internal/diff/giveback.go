@@ -14,7 +14,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, placements resource.
 	book, inHand := live.Page(held.Host, held.UUID)
 	us, holds := book.Holder(prior.Lineage)
 	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
-	c.setUpMPS(nil, held.MPS, live)
+	c.setUpMPS(resource.Daemons{}, held.Daemons, live)
 	g, ok := live.GPU(held.Host, held.UUID)
 	if !ok { // not released to others, either: cosplay's slices and settings may come back with it
 		now, reason := noGPU(held.Host, held.UUID, live)

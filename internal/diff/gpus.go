@@ -63,7 +63,7 @@ func setUp(want resource.DesiredGPU, by use, g resource.GPU, prior resource.Prio
 		}
 	}
 	c.Holds = news(want.Settings, g, held.Applied)
-	c.setUpMPS(want.MPS, held.MPS, live)
+	c.setUpMPS(want.Daemons, held.Daemons, live)
 	if ours && len(c.Fields) > 0 {
 		c.Action = Update
 	}

@@ -1,24 +1,38 @@
 package diff
 
-import "cosplay/internal/resource"
+import (
+	"fmt"
 
-// setUpMPS starts, changes or ends the control daemon of MPS of a GPU.
-func (c *GPUChange) setUpMPS(want, held *resource.MPS, live resource.Live) {
-	if held != nil && (want == nil || want.Folder != held.Folder) {
-		c.StopMPS = held
-		c.Fields = append(c.Fields, Field{Kind: FieldMPS, From: mpsNow(*held, live, c.Host), To: IsStopped, Reason: resource.Reason{Kind: resource.NoMoreMPS}})
+	"cosplay/internal/resource"
+)
+
+// setUpMPS starts, changes or ends the control daemons of MPS of a GPU and its slices.
+func (c *GPUChange) setUpMPS(wants, helds resource.Daemons, live resource.Live) {
+	for _, held := range helds.All() {
+		if _, wanted := wants.Find(held.Folder); !wanted {
+			c.StopMPS = append(c.StopMPS, held)
+			c.Fields = append(c.Fields, Field{Kind: FieldMPS, Name: daemonName(held), From: mpsNow(held, live, c.Host), To: IsStopped, Reason: resource.Reason{Kind: resource.NoMoreMPS}})
+		}
 	}
-	if want == nil {
-		return
+	for _, want := range wants.All() {
+		held, had := helds.Find(want.Folder)
+		now := mpsNow(want, live, c.Host)
+		if !had && now == IsMissing {
+			now = nil // and not lost
+		}
+		if to := MPS(want); now != to || !had || held != want {
+			c.RunMPS = append(c.RunMPS, want)
+			c.Fields = append(c.Fields, Field{Kind: FieldMPS, Name: daemonName(want), From: now, To: to, Reason: resource.Reason{Kind: resource.OneProgram}})
+		}
 	}
-	now := mpsNow(*want, live, c.Host)
-	if held == nil && now == IsMissing {
-		now = nil // and not lost
+}
+
+// daemonName names the MIG slice that a daemon serves; "" for the whole GPU.
+func daemonName(m resource.MPS) string {
+	if m.Profile == "" {
+		return ""
 	}
-	if to := MPS(*want); now != to || held == nil || *held != *want {
-		c.RunMPS = want
-		c.Fields = append(c.Fields, Field{Kind: FieldMPS, From: now, To: to, Reason: resource.Reason{Kind: resource.OneProgram}})
-	}
+	return fmt.Sprintf("%s, slot %d", m.Profile, m.Start)
 }
 
 // mpsNow is a daemon as it is: the wanted one if it runs with the wanted defaults.
@@ -33,5 +47,6 @@ func mpsNow(want resource.MPS, live resource.Live, host string) Value {
 	case now.Has(want):
 		return MPS(want)
 	}
+	now.Profile, now.Start = want.Profile, want.Start
 	return MPS(now.MPS)
 }

@@ -334,7 +334,7 @@ func TestPartSMs(t *testing.T) {
 		host          string
 		percent, want int
 	}{{"h200", 33, 42}, {"h200", 1, 0}, {"h200", 100, 132}, {"h200", 99, 130}, {"v100", 50, 40}, {"t4", 7, 2}, {"t4", 120, 40}} {
-		if got := fit.PartSMs(host(t, c.host), c.percent); got != c.want {
+		if got := fit.PartSMs(host(t, c.host).SMs, c.percent); got != c.want {
 			t.Errorf("%d %% of %s: %d SMs, want %d", c.percent, c.host, got, c.want)
 		}
 	}

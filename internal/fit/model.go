@@ -119,19 +119,24 @@ func find(m resource.Model, profile string) slice {
 	return slice{}
 }
 
-// PartSMs returns the SMs that MPS gives to a process of this active thread percentage. It rounds down to steps of two:
+// PartSMs returns the SMs, of those of a slice, that MPS gives to a process of this active thread percentage. It rounds down to steps of two:
 // facts of NVIDIA's guide, the step was never measured.
-func PartSMs(m resource.Model, percent int) int {
+func PartSMs(sms, percent int) int {
 	if percent >= 100 {
-		return m.SMs
+		return sms
 	}
-	return 2 * (percent * m.SMs / 200)
+	return 2 * (percent * sms / 200)
 }
 
-// OfPart returns the fit of a percentage of the SMs of a whole GPU, with all of its memory bandwidth, at an SM clock.
-func OfPart(m resource.Model, t resource.Target, percent, clockMHz int) resource.Fit {
-	s := share(m, PartSMs(m, percent), 1)
-	s.memoryMiB = m.MemoryMiB
+// OfPart returns the fit of a percentage of the SMs of a slice, with all of its memory bandwidth, at an SM clock. An
+// empty profile is the whole GPU.
+func OfPart(m resource.Model, t resource.Target, profile string, percent, clockMHz int) resource.Fit {
+	of, part := find(m, profile), 1.0
+	if profile != "" {
+		part = float64(of.memorySlices) / float64(m.MemorySlices)
+	}
+	s := share(m, PartSMs(of.sms, percent), part)
+	s.profile, s.memoryMiB = profile, of.memoryMiB
 	return s.fit(t.Envelope(), clockMHz)
 }
 

@@ -20,8 +20,10 @@ func (h *Host) MPS(prior resource.Prior) mps.Service {
 	sum := sha256.Sum256([]byte(cmp.Or(h.LedgerDir(), h.Folders)))
 	s := mps.Service{Dir: filepath.Join(base, hex.EncodeToString(sum[:4])), As: as}
 	for _, g := range prior.GPUs {
-		if g.Host == h.Config.Name && g.MPS != nil {
-			s.Known = append(s.Known, g.MPS.Folder)
+		for _, m := range g.All() {
+			if g.Host == h.Config.Name {
+				s.Known = append(s.Known, m.Folder)
+			}
 		}
 	}
 	return s

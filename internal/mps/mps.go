@@ -1,5 +1,5 @@
 // Package mps finds, starts and ends the control daemons of NVIDIA's Multi-Process Service (nvidia-cuda-mps-control).
-// A daemon runs as the user of the sessions, who needs no right of root for it, and serves one GPU.
+// A daemon runs as the user of the sessions, who needs no right of root for it, and serves one GPU or one MIG slice.
 package mps
 
 import (
@@ -130,8 +130,9 @@ func (s Service) check(folder string) error {
 	return err
 }
 
-// Run starts the daemon of a GPU, unless it runs, and sets its defaults. One that does not answer is replaced.
-func (s Service) Run(ctx context.Context, gpu string, want resource.MPS) error {
+// Run starts the daemon of a GPU or a MIG slice by its UUID, unless it runs, and sets its defaults. One that does not
+// answer is replaced, and one that serves a slice which was lost.
+func (s Service) Run(ctx context.Context, uuid string, want resource.MPS) error {
 	if err := s.check(want.Folder); err != nil {
 		return err
 	}
@@ -139,8 +140,9 @@ func (s Service) Run(ctx context.Context, gpu string, want resource.MPS) error {
 	if program == "" {
 		return prose.Advice{What: "there is no " + Name, Fix: resource.InstallMPS}
 	}
-	if _, err := ask(ctx, program, want, "get_server_list"); err != nil {
-		if err := s.start(ctx, program, gpu, want); err != nil {
+	others := func(p process) bool { return p.control && p.visible != uuid }
+	if _, err := ask(ctx, program, want, "get_server_list"); err != nil || slices.ContainsFunc(using(want), others) {
+		if err := s.start(ctx, program, uuid, want); err != nil {
 			return fmt.Errorf("starting the MPS control daemon: %w", err)
 		}
 	}
@@ -151,7 +153,7 @@ func (s Service) Run(ctx context.Context, gpu string, want resource.MPS) error {
 }
 
 // start starts a daemon in an empty folder.
-func (s Service) start(ctx context.Context, program, gpu string, want resource.MPS) error {
+func (s Service) start(ctx context.Context, program, uuid string, want resource.MPS) error {
 	if err := end(ctx, want); err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (s Service) start(ctx context.Context, program, gpu string, want resource.M
 	}
 	command := exec.CommandContext(ctx, program, "-d")
 	command.Dir = "/"
-	command.Env = append(environment(want), "CUDA_VISIBLE_DEVICES="+gpu)
+	command.Env = append(environment(want), "CUDA_VISIBLE_DEVICES="+uuid)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.As}
 	if text, err := command.CombinedOutput(); err != nil {
 		return prose.Advice{What: fmt.Sprintf("%s -d: %v %s", Name, err, strings.TrimSpace(string(text))), Fix: "read " + filepath.Join(want.Logs(), "control.log")}

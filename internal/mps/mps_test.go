@@ -152,6 +152,10 @@ func TestLost(t *testing.T) {
 			t.Errorf("after %s the daemon is the same", signal)
 		}
 	}
+	old := pid(t, m)
+	if err := s.Run(t.Context(), "MIG-5c2e0000", m); err != nil || pid(t, m) == old || using(m)[0].visible != "MIG-5c2e0000" {
+		t.Errorf("a daemon for another slice goes on: %v", err)
+	}
 	if folder() != before {
 		t.Error("the pipe folder is another one")
 	}

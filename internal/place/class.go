@@ -102,9 +102,9 @@ func (c *class) mayHave(whole bool) bool {
 	switch c.sharing {
 	case resource.SharingMIG, resource.SharingCompute:
 		return !whole
-	case resource.SharingExclusive, resource.SharingMPS:
+	case resource.SharingExclusive:
 		return whole
-	case resource.SharingAuto, resource.SharingTime:
+	case resource.SharingAuto, resource.SharingTime, resource.SharingMPS:
 	}
 	return true
 }

@@ -129,7 +129,7 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	if at.Shared() && !at.Oversubscribed && c.freeMiB(at) < r.Target.MemoryMiB {
 		return fmt.Sprintf("the sessions that share %s need more memory than it has", c.shareName(at))
 	}
-	if at.Percent > c.freePercent() {
+	if at.Percent > c.freePercent(at) {
 		return fmt.Sprintf("the sessions that share GPU %d need more of its SMs than it has", c.Index)
 	}
 	for _, s := range c.occupants {
@@ -185,11 +185,13 @@ func (c *card) shareName(at resource.Slice) string {
 	return fmt.Sprintf("the %s at slot %d of GPU %d", at.Profile, at.Start, c.Index)
 }
 
-// freePercent is the part of the SMs of a whole GPU that its sessions leave to others by MPS.
-func (c *card) freePercent() int {
+// freePercent is the part of the SMs of a slice or of the whole GPU that the sessions there leave to others by MPS.
+func (c *card) freePercent(at resource.Slice) int {
 	free := 100
 	for _, s := range c.occupants {
-		free -= s.slice.Percent
+		if s.slice.Profile == at.Profile && s.slice.Start == at.Start {
+			free -= s.slice.Percent
+		}
 	}
 	return free
 }
@@ -254,11 +256,7 @@ func (c *class) measure(cards []*card) {
 				}
 				if found := b.cost(c, row, i); c.aloneError == impossible || found.compare(best) < 0 {
 					best, c.aloneError = found, first
-					alone := resource.Slice{Profile: b.profileName(row)}
-					if whole {
-						alone.Percent = b.percent(c, i)
-					}
-					c.alone = b.at(c, alone, clock)
+					c.alone = b.at(c, resource.Slice{Profile: b.profileName(row), Percent: b.percent(c, row, i)}, clock)
 				}
 			}
 		}

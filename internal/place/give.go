@@ -51,14 +51,14 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 	for _, n := range all {
 		slice := resource.Slice{Host: c.Host, GPU: c.UUID}
 		if n.row == c.model.whole() && n.class.shares() {
-			slice.Sharing, slice.Percent, slice.Oversubscribed = n.class.sharing, c.model.percent(n.class, s.clock), n.class.over
+			slice.Sharing, slice.Percent, slice.Oversubscribed = n.class.sharing, c.model.percent(n.class, n.row, s.clock), n.class.over
 		}
 		if n.row < c.model.whole() {
 			p, parent := c.model.profiles[n.row], c.model.parents[n.row]
 			slice.Profile, slice.Size = p.Name, p.MemorySlices
 			if c.model.sharesIn(n.class, n.row) {
 				sit(seats, n, &slice)
-				slice.Sharing = n.class.sharing
+				slice.Sharing, slice.Percent = n.class.sharing, c.model.percent(n.class, n.row, s.clock)
 			} else {
 				slice.Start, starts[parent] = starts[parent][0], starts[parent][1:]
 			}

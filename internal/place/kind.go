@@ -90,7 +90,7 @@ func (f *fleet) mark(c *card, pinned bool) string {
 func newKind(c *card, rank int, classes []*class) *kind {
 	k := &kind{
 		rank: rank, model: c.model, classes: classes, occupants: c.occupants, shelves: c.shelves(), stacked: map[string][]load{},
-		slices: c.canTakeSlices(), whole: c.canBeWhole() && (len(c.occupants) == 0 || c.isShared()), freeMiB: c.freeMiB(resource.Slice{}), freePart: c.freePercent(), beside: c.Hindered, price: 1,
+		slices: c.canTakeSlices(), whole: c.canBeWhole() && (len(c.occupants) == 0 || c.isShared()), freeMiB: c.freeMiB(resource.Slice{}), freePart: c.freePercent(resource.Slice{}), beside: c.Hindered, price: 1,
 		fits: map[string]bool{}, arranged: map[string]arrangement{},
 	}
 	if len(c.occupants) > 0 {
@@ -132,7 +132,7 @@ func (p *packer) fit(k *kind, l load) bool {
 func (p *packer) tryFit(k *kind, wants []want) bool {
 	var tried []uint32
 	filling := newFilling(k, wants)
-	divides := slices.ContainsFunc(wants, func(w want) bool { return k.model.chart(w.class).percents != nil })
+	divides := slices.ContainsFunc(wants, func(w want) bool { return w.class.sharing == resource.SharingMPS })
 	for clock, ok := range k.clockOK {
 		if !ok {
 			continue
@@ -141,7 +141,7 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 		if slices.Equal(rows, tried) && !divides {
 			continue
 		}
-		tried = rows
+		tried, filling.clock = rows, clock
 		if k.takesWhole(wants, rows, clock) {
 			return true
 		}
@@ -161,7 +161,7 @@ func (k *kind) takesWhole(wants []want, rows []uint32, clock int) bool {
 	free, part, sharing, over := k.freeMiB, k.freePart, k.sharing, k.over
 	for i, w := range wants {
 		free -= w.count * w.class.memoryMiB()
-		part -= w.count * k.model.percent(w.class, clock)
+		part -= w.count * k.model.percent(w.class, k.model.whole(), clock)
 		alone := len(wants) == 1 && w.count == 1 && !sharing.Shares()
 		beside := w.class.shares() && (sharing == "" || sharing == w.class.sharing && over == w.class.over)
 		if rows[i]>>k.model.whole()&1 == 0 || w.count > w.class.most() || k.beside && !w.class.acceptsError() || !beside && !alone {
@@ -202,7 +202,6 @@ func (p *packer) arrange(k *kind, l load) arrangement {
 // A seeker searches for the cheapest arrangement.
 type seeker struct {
 	filling
-	clock int
 	least []cost // by want: a lower bound on the cost of a session
 	rest  []cost // by want: of the sessions of all later wants
 	now   []choice
@@ -298,6 +297,6 @@ func (s *seeker) keep(choices []choice, t tally, c cost) {
 	s.found = true
 	s.best = arrangement{clock: s.clock, choices: slices.Clone(choices), tally: t, cost: c}
 	for row, l := range s.shared {
-		s.best.stacks = append(s.best.stacks, s.kind.stack(row, l))
+		s.best.stacks = append(s.best.stacks, s.kind.stack(row, s.clock, l))
 	}
 }

@@ -114,13 +114,13 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 	if set.Has(resource.PowerLimit) && (g.FixedPower || set.Value(resource.PowerLimit) < g.Model.PowerMinMW || set.Value(resource.PowerLimit) > g.Model.PowerDefaultMW) {
 		complain("power %d", set.Value(resource.PowerLimit))
 	}
-	shared, percent := map[resource.Slice]int{}, 0
+	shared, percent := map[resource.Slice]int{}, map[resource.Slice]int{}
 	for _, p := range here {
 		q := requests[p.Address]
 		misplaced(g, q, p, clock, complain)
 		if p.Slice.Shared() {
 			shared[p.Slice.Instance()] += q.Target.MemoryMiB
-			percent += p.Slice.Percent
+			percent[p.Slice.Instance()] += p.Slice.Percent
 		}
 		if p.Slice.Whole() {
 			if mine := func(o Placed) bool { return !p.Slice.Beside(o.Slice) }; len(here) > 1 && slices.ContainsFunc(here, mine) || len(g.Foreign) > 0 || mig {
@@ -157,8 +157,10 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 			complain("%d MiB of %d are given in %s", mib, has, at)
 		}
 	}
-	if percent > 100 {
-		complain("%d %% of the SMs are given", percent)
+	for at, given := range percent {
+		if given > 100 {
+			complain("%d %% of the SMs of %s are given", given, at)
+		}
 	}
 	if compute > g.Model.ComputeSlices {
 		complain("%d compute slices", compute)

@@ -20,9 +20,10 @@ const (
 type gpuModel struct {
 	spec     resource.Model
 	clocks   []int              // MHz, in descending order: of equally good clocks, the highest is chosen
-	profiles []resource.Profile // profiles to choose from, largest first: of GPU instances, then of parts of them
+	profiles []resource.Profile // profiles to choose from, largest first: of GPU instances, of parts of them, of those that MPS divides
 	parents  []int              // the row of the GPU instance, by row
 	inst     int                // the number of profiles of GPU instances
+	divided  int                // the first row of GPU instances that MPS divides
 	charts   map[*class]*chart
 	legal    map[room]layouts
 }
@@ -33,7 +34,7 @@ type chart struct {
 	first  [][]int64 // errors of the figure that the class prefers; impossible if the session does not fit
 	second [][]int64 // errors of the other figures
 
-	percents []int // by clock: of the SMs of the whole GPU, by MPS; nil where SMs are not divided
+	percents [][]int // by profile and clock: of the SMs, by MPS; nil where SMs are not divided
 }
 
 func (f *fleet) modelOf(g GPU) *gpuModel {
@@ -107,14 +108,15 @@ func (b *gpuModel) chart(c *class) *chart {
 			memory = 0
 		}
 		at := func(clock int) resource.Fit { return fit.At(b.spec, c.target, b.profileName(row), b.clocks[clock]) }
-		if row == b.whole() && c.sharing == resource.SharingMPS && b.spec.DividesSMs() {
-			drawn.percents = b.percents(c)
+		var percents []int
+		if c.sharing == resource.SharingMPS && b.spec.DividesSMs() && b.offers(c, row) {
+			percents = b.percents(c, row)
 			at = func(clock int) resource.Fit {
-				return fit.OfPart(b.spec, c.target, drawn.percents[clock], b.clocks[clock])
+				return fit.OfPart(b.spec, c.target, b.profileName(row), percents[clock], b.clocks[clock])
 			}
 		}
 		first, second := b.errors(c, memory, at)
-		drawn.first, drawn.second = append(drawn.first, first), append(drawn.second, second)
+		drawn.first, drawn.second, drawn.percents = append(drawn.first, first), append(drawn.second, second), append(drawn.percents, percents)
 	}
 	b.charts[c] = drawn
 	return drawn
@@ -132,14 +134,21 @@ func (b *gpuModel) errors(c *class, memoryMiB int, at func(clock int) resource.F
 	return first, second
 }
 
-// percents returns, by clock, the percentage of the SMs that comes closest to the target of a class. Of equally close
-// ones it is the smallest.
-func (b *gpuModel) percents(c *class) []int {
+// percents returns, by clock, the percentage of the SMs of a profile that comes closest to the target of a class. Of
+// equally close ones it is the smallest.
+func (b *gpuModel) percents(c *class, row int) []int {
+	sms := b.spec.SMs
+	if row < b.whole() {
+		sms = b.profiles[row].SMs
+	}
 	all := make([]int, len(b.clocks))
 	for i, clock := range b.clocks {
 		best, bestSecond := int64(math.MaxInt64), int64(math.MaxInt64)
 		for percent := 1; percent <= 100; percent++ {
-			first, second := c.errors(fit.OfPart(b.spec, c.target, percent, clock))
+			if percent > 1 && fit.PartSMs(sms, percent) == fit.PartSMs(sms, percent-1) {
+				continue
+			}
+			first, second := c.errors(fit.OfPart(b.spec, c.target, b.profileName(row), percent, clock))
 			if first < best || first == best && second < bestSecond {
 				best, bestSecond, all[i] = first, second, percent
 			}
@@ -148,9 +157,9 @@ func (b *gpuModel) percents(c *class) []int {
 	return all
 }
 
-// percent is the part of the SMs that a session of a class gets at a clock; 0 where SMs are not divided.
-func (b *gpuModel) percent(c *class, clock int) int {
-	if percents := b.chart(c).percents; percents != nil {
+// percent is the part of the SMs of a profile that a session of a class gets at a clock; 0 where SMs are not divided.
+func (b *gpuModel) percent(c *class, row, clock int) int {
+	if percents := b.chart(c).percents[row]; percents != nil {
 		return percents[clock]
 	}
 	return 0
@@ -159,7 +168,7 @@ func (b *gpuModel) percent(c *class, clock int) int {
 // at returns the fit of a class in a slice at a clock in MHz.
 func (b *gpuModel) at(c *class, s resource.Slice, clockMHz int) resource.Fit {
 	if s.Percent > 0 {
-		return fit.OfPart(b.spec, c.target, s.Percent, clockMHz)
+		return fit.OfPart(b.spec, c.target, s.Profile, s.Percent, clockMHz)
 	}
 	return fit.At(b.spec, c.target, s.Profile, clockMHz)
 }
@@ -169,7 +178,7 @@ func (b *gpuModel) cost(c *class, row, clock int) cost {
 	chart := b.chart(c)
 	size := b.size(row)
 	if c.shares() && row == b.whole() { // the rest of the memory is for others
-		size = max(1, size*int64(c.target.MemoryMiB)/int64(b.spec.MemoryMiB), size*int64(b.percent(c, clock))/100)
+		size = max(1, size*int64(c.target.MemoryMiB)/int64(b.spec.MemoryMiB), size*int64(b.percent(c, row, clock))/100)
 	}
 	return c.cost(chart.first[row][clock], chart.second[row][clock], size)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"cosplay/catalog"
@@ -32,7 +33,7 @@ func wholeTogether(m resource.Model, requests []Request, clock int, limit []floa
 	for i, q := range requests {
 		sum += q.Target.MemoryMiB
 		sharers[q.Want.Sharing]++
-		part, err := closestPart(m, q, clock)
+		part, err := closestPart(m, q, "", clock)
 		percent += part
 		if err > limit[i] {
 			return false
@@ -42,16 +43,40 @@ func wholeTogether(m resource.Model, requests []Request, clock int, limit []floa
 	return sum <= m.MemoryMiB && percent <= 100 && (alone || max(sharers[resource.SharingTime], sharers[resource.SharingMPS]) == len(requests))
 }
 
-// closestPart returns the percentage of the SMs that a request gets of a whole GPU, and its error.
-func closestPart(m resource.Model, q Request, clock int) (part int, err float64) {
+type partKey struct {
+	model, profile string
+	want           resource.Envelope
+	prefer         resource.Preference
+	clock          int
+}
+
+type part struct {
+	percent int
+	err     float64
+}
+
+var parts = map[partKey]part{}
+
+// closestPart returns the percentage of the SMs that a request gets of a profile or of the whole GPU, and its error.
+func closestPart(m resource.Model, q Request, profile string, clock int) (percent int, err float64) {
 	prefer := q.Want.Fit.Prefer
-	if q.Want.Sharing != resource.SharingMPS || m.ComputeCapability < "7" {
-		return 0, fit.At(m, q.Target, "", clock).Error(prefer)
+	if q.Want.Sharing != resource.SharingMPS || strings.HasPrefix(m.ComputeCapability, "6.") {
+		return 0, fit.At(m, q.Target, profile, clock).Error(prefer)
 	}
+	key := partKey{m.Name, profile, q.Target.Envelope(), prefer, clock}
+	if _, known := parts[key]; !known {
+		percent, err := tryParts(m, q, profile, clock)
+		parts[key] = part{percent, err}
+	}
+	return parts[key].percent, parts[key].err
+}
+
+func tryParts(m resource.Model, q Request, profile string, clock int) (part int, err float64) {
+	prefer := q.Want.Fit.Prefer
 	err = math.Inf(1)
 	second := err
 	for percent := 1; percent <= 100; percent++ {
-		f := fit.OfPart(m, q.Target, percent, clock)
+		f := fit.OfPart(m, q.Target, profile, percent, clock)
 		other := max(f.Error(resource.PreferFP32), f.Error(resource.PreferBandwidth))
 		switch prefer {
 		case resource.PreferFP32:
@@ -69,14 +94,27 @@ func closestPart(m resource.Model, q Request, clock int) (part int, err float64)
 
 // fitsTogether tries every clock, profile and start for these requests on an empty GPU.
 func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
-	within := func(i int, profile string, clock int) bool {
-		return fit.At(m, requests[i].Target, profile, clock).Error(requests[i].Want.Fit.Prefer) <= limit[i]
-	}
 	var profiles [][]resource.Profile
+	instanceOf := map[string]string{}
 	for _, q := range requests {
 		profiles = append(profiles, profilesFor(m, q))
+		for _, p := range profiles[len(profiles)-1] {
+			instanceOf[p.Name] = resource.Slice{Profile: p.Name}.Instance().Profile
+		}
 	}
 	for _, clock := range m.ClocksMHz {
+		known := make([]map[string]part, len(requests))
+		closest := func(i int, profile string) part {
+			if _, is := known[i][profile]; !is {
+				if known[i] == nil {
+					known[i] = map[string]part{}
+				}
+				percent, err := closestPart(m, requests[i], profile, clock)
+				known[i][profile] = part{percent, err}
+			}
+			return known[i][profile]
+		}
+		within := func(i int, profile string) bool { return closest(i, profile).err <= limit[i] }
 		if wholeTogether(m, requests, clock, limit) {
 			return true
 		}
@@ -85,36 +123,40 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 			profile     string
 			kind        resource.Sharing
 			free, seats int
+			percent     int
 		}
-		var shared []open // slices of sessions by time slices, and GPU instances of sessions with compute instances
+		var shared []open // slices of sessions by time slices or by MPS, and GPU instances of sessions with compute instances
 		var put func(i, compute int) bool
 		put = func(i, compute int) bool {
 			if i == len(requests) {
 				return true
 			}
 			kind := requests[i].Want.Sharing
-			if requests[i].Want.Devices() > 1 || kind == resource.SharingExclusive || kind == resource.SharingMPS {
+			if requests[i].Want.Devices() > 1 || kind == resource.SharingExclusive {
 				return false
 			}
 			for j := range shared {
 				may := slices.ContainsFunc(profiles[i], func(p resource.Profile) bool { return p.Name == shared[j].profile })
 				needs := requests[i].Target.MemoryMiB
-				if !may || kind != shared[j].kind || shared[j].free < needs || shared[j].seats == 0 || !within(i, shared[j].profile, clock) {
+				percent := closest(i, shared[j].profile).percent
+				if !may || kind != shared[j].kind || shared[j].free < needs || shared[j].percent < percent || shared[j].seats == 0 || !within(i, shared[j].profile) {
 					continue
 				}
 				shared[j].free -= needs
+				shared[j].percent -= percent
 				shared[j].seats--
 				done := put(i+1, compute)
 				shared[j].free += needs
+				shared[j].percent += percent
 				shared[j].seats++
 				if done {
 					return true
 				}
 			}
 			for _, p := range profiles[i] {
-				instance := resource.Slice{Profile: p.Name}.Instance().Profile
+				instance := instanceOf[p.Name]
 				if p.MemoryMiB < requests[i].Target.MemoryMiB || compute+p.ComputeSlices > m.ComputeSlices ||
-					instances[instance] == p.MaxInstances || !within(i, p.Name, clock) {
+					instances[instance] == p.MaxInstances || !within(i, p.Name) {
 					continue
 				}
 				for _, start := range p.Starts {
@@ -129,13 +171,13 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 						used[s] = true
 					}
 					instances[instance]++
-					shares := kind == resource.SharingTime || kind == resource.SharingCompute
+					shares := kind == resource.SharingTime || kind == resource.SharingCompute || kind == resource.SharingMPS
 					if shares {
 						seats := math.MaxInt
 						if kind == resource.SharingCompute { // also of one that fills its GPU instance
 							seats = len(m.ComputeStarts(p.Name))
 						}
-						shared = append(shared, open{p.Name, kind, p.MemoryMiB - requests[i].Target.MemoryMiB, seats - 1})
+						shared = append(shared, open{p.Name, kind, p.MemoryMiB - requests[i].Target.MemoryMiB, seats - 1, 100 - closest(i, p.Name).percent})
 					}
 					done := put(i+1, compute+p.ComputeSlices)
 					instances[instance]--

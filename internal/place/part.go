@@ -8,9 +8,10 @@ import (
 )
 
 // A part is a compute instance that is smaller than its GPU instance. Its row in a chart comes after those of all GPU
-// instances. It takes the place of its GPU instance, and others of its class may be in that.
+// instances. It takes the place of its GPU instance, and others of its class may be in that. After the parts, each GPU
+// instance has a second row, for sessions among which MPS divides its SMs.
 
-// addParts adds the parts that sessions of these classes may have.
+// addParts adds the rows after those of the GPU instances that sessions of these classes may have.
 func (b *gpuModel) addParts(classes []*class) {
 	b.inst = len(b.profiles)
 	for row, p := range b.instances() {
@@ -25,6 +26,25 @@ func (b *gpuModel) addParts(classes []*class) {
 		instance := resource.Slice{Profile: part.Name}.Instance().Profile
 		b.parents = append(b.parents, slices.IndexFunc(b.instances(), func(p resource.Profile) bool { return p.Name == instance }))
 	}
+	b.divided = len(b.profiles)
+	if slices.ContainsFunc(classes, func(c *class) bool { return c.sharing == resource.SharingMPS }) {
+		for row, p := range b.instances() {
+			b.profiles, b.parents = append(b.profiles, p), append(b.parents, row)
+		}
+	}
+}
+
+// row is that of a slice that is not the whole GPU; -1 for a profile that is not to be chosen.
+func (b *gpuModel) row(s resource.Slice) int {
+	from := 0
+	if s.Sharing == resource.SharingMPS {
+		from = b.divided
+	}
+	i := slices.IndexFunc(b.profiles[from:], func(p resource.Profile) bool { return p.Name == s.Profile })
+	if i < 0 {
+		return i
+	}
+	return from + i
 }
 
 // instances returns the profiles of GPU instances.
@@ -35,10 +55,10 @@ func (b *gpuModel) offers(c *class, row int) bool {
 	switch {
 	case row == b.whole():
 		return c.mayHave(true)
-	case row >= b.inst:
+	case row >= b.inst && row < b.divided:
 		return b.offersPart(c, b.profiles[row].Name)
 	}
-	return c.mayHave(false) && (c.slice == "" || c.slice == b.profiles[row].Name)
+	return (c.sharing == resource.SharingMPS) == (row >= b.divided) && c.mayHave(false) && (c.slice == "" || c.slice == b.profiles[row].Name)
 }
 
 func (b *gpuModel) offersPart(c *class, name string) bool {
@@ -54,18 +74,18 @@ func (b *gpuModel) offersPart(c *class, name string) bool {
 	return false
 }
 
-// sharesIn reports whether sessions of a class share slices of a profile with others: by time slices, or as parts of one
-// GPU instance.
+// sharesIn reports whether sessions of a class share slices of a profile with others: by time slices, by MPS,
+// or as parts of one GPU instance.
 func (b *gpuModel) sharesIn(c *class, row int) bool {
-	if row >= b.inst {
+	if row >= b.inst && row < b.divided {
 		return c.sharing == resource.SharingCompute
 	}
-	return c.sharing == resource.SharingTime
+	return c.sharing == resource.SharingTime || c.sharing == resource.SharingMPS
 }
 
 // seats is the number of sessions that a new slice of a profile, or its GPU instance, has room for.
 func (b *gpuModel) seats(row int) int {
-	if row < b.inst {
+	if row < b.inst || row >= b.divided {
 		return maxLoad
 	}
 	return len(b.spec.ComputeStarts(b.profiles[row].Name))

@@ -138,7 +138,7 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	case c.isShared() && (c.occupants[0].slice.Sharing != cl.sharing || c.occupants[0].slice.Oversubscribed != cl.over):
 		return "sessions of this plan share it in another way", ""
 	case c.isShared() && cl.sharing == resource.SharingMPS && c.freeMiB(resource.Slice{}) >= cl.target.MemoryMiB:
-		return fmt.Sprintf("what shares it leaves %d %% of its SMs", c.freePercent()), `sharing = "time-slice", which does not divide the SMs`
+		return fmt.Sprintf("what shares it leaves %d %% of its SMs", c.freePercent(resource.Slice{})), `sharing = "time-slice", which does not divide the SMs`
 	case c.isShared() && cl.shares():
 		return fmt.Sprintf("of its %d MiB, what shares it leaves %d MiB", c.Model.MemoryMiB, c.freeMiB(resource.Slice{})), ""
 	case c.isWhole():

@@ -81,6 +81,9 @@ func (f *fleet) price(c *card, cl *class, p Placed) Warning {
 		}
 	case resource.SharingMPS:
 		how = "by MPS"
+		if !p.Slice.Whole() {
+			how += " in a " + p.Slice.Profile
+		}
 	case resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive, resource.SharingCompute:
 	}
 	return Warning{Text: fmt.Sprintf("%s %s on %s at %d MHz is %s", cl.target.ShortName(), how, f.cardNames(f.cardsOf(c, p.Address)), p.Fit.ClockMHz, note),
@@ -195,7 +198,7 @@ func (c *card) neededPower() int {
 		p, _ := c.Model.Profile(s.Profile)
 		switch {
 		case s.Percent > 0:
-			sms += fit.PartSMs(c.Model, s.Percent)
+			sms += fit.PartSMs(c.Model.SMs, s.Percent)
 		case s.Whole():
 			sms = c.Model.SMs
 		default:

@@ -6,27 +6,59 @@ import (
 	"cosplay/internal/resource"
 )
 
-// A shelf is a slice or a GPU instance that sessions share, with the memory in MiB and the number of sessions for which
-// they leave room.
-type shelf struct{ row, start, freeMiB, seats int }
+// A shelf is a slice or a GPU instance that sessions share, with what they leave of it.
+type shelf struct {
+	row, start int
+	left       space
+}
+
+// space is what a slice or a GPU instance has for sessions that share it, or what one of them takes.
+type space struct {
+	memoryMiB int
+	percent   int // of the SMs, by MPS
+	seats     int
+}
+
+func (s space) minus(o space, n int) space {
+	return space{s.memoryMiB - n*o.memoryMiB, s.percent - n*o.percent, s.seats - n*o.seats}
+}
+
+// holds is how many sessions have room that take this space each.
+func (s space) holds(each space) int {
+	n := min(s.seats/each.seats, s.memoryMiB/max(1, each.memoryMiB))
+	if each.percent > 0 {
+		n = min(n, s.percent/each.percent)
+	}
+	return n
+}
+
+// takes is the space of one session of a class in a profile at a clock.
+func (k *kind) takes(class, row, clock int) space {
+	c := k.classes[class]
+	return space{c.target.MemoryMiB, k.model.percent(c, row, clock), 1}
+}
+
+// empty is the space of a new slice of a profile, or of its GPU instance.
+func (b *gpuModel) empty(row int) space {
+	return space{b.profiles[row].MemoryMiB, 100, b.seats(row)}
+}
 
 // shelves returns the slices and the GPU instances of a card that sessions share already.
 func (c *card) shelves() (all []shelf) {
 	var seen []resource.Slice
 	for _, s := range c.occupants {
-		row := slices.IndexFunc(c.model.profiles, func(p resource.Profile) bool { return p.Name == s.slice.Profile })
-		instance := s.slice.Instance()
+		row, instance := c.model.row(s.slice), s.slice.Instance()
 		if row < 0 || !s.slice.Shared() || slices.Contains(seen, instance) {
 			continue
 		}
 		seen = append(seen, instance)
-		at := shelf{row, s.slice.Start, c.freeMiB(s.slice), maxLoad}
+		at := shelf{row, s.slice.Start, space{c.freeMiB(s.slice), c.freePercent(s.slice), maxLoad}}
 		if s.slice.Divides() {
 			foreign := slices.ContainsFunc(c.Foreign, func(l resource.LiveSlice) bool { return within(instance)(l.Slice) })
 			if c.NoSlices || foreign { // how much memory the latter uses is not known
 				continue
 			}
-			at.seats = len(c.freeStarts(s.slice))
+			at.left.seats = len(c.freeStarts(s.slice))
 		}
 		all = append(all, at)
 	}
@@ -38,38 +70,44 @@ func (k *kind) shelvesOf(row int) []shelf {
 	return slices.DeleteFunc(slices.Clone(k.shelves), func(s shelf) bool { return s.row != row })
 }
 
-// newSlices is the smallest number of slices of a profile that have to be created for sessions that share them.
-func (k *kind) newSlices(row int, l load) int {
-	return max(0, len(k.stack(row, l))-len(k.shelvesOf(row)))
+// newSlices is the smallest number of slices of a profile that have to be created for sessions that share them at
+// a clock.
+func (k *kind) newSlices(row, clock int, l load) int {
+	return max(0, len(k.stack(row, clock, l))-len(k.shelvesOf(row)))
 }
 
 // stack divides sessions among slices of a profile that they share: first the open shelves, then as few new slices as
 // possible.
-func (k *kind) stack(row int, l load) (best []load) {
-	key := string(append(slices.Clone(l), uint8(row)))
+func (k *kind) stack(row, clock int, l load) (best []load) {
+	if row < k.model.divided {
+		clock = 0 // no session takes more of such a slice at another clock
+	}
+	key := string(append(slices.Clone(l), uint8(row), uint8(clock), uint8(clock>>8)))
 	if known, ok := k.stacked[key]; ok {
 		return known
 	}
-	open, size, most, found := k.shelvesOf(row), k.model.profiles[row].MemoryMiB, k.model.seats(row), false
+	open, size, found := k.shelvesOf(row), k.model.empty(row), false
 	var add func(rest load, fills []load)
 	add = func(rest load, fills []load) {
-		needed := 0
+		var needed space
 		for class, n := range rest {
-			needed += int(n) * k.classes[class].target.MemoryMiB
+			if n > 0 {
+				needed = needed.minus(k.takes(class, row, clock), -int(n))
+			}
 		}
-		least := len(fills) + max((needed+size-1)/size, (total(rest)+most-1)/most)
+		least := len(fills) + max((needed.memoryMiB+size.memoryMiB-1)/size.memoryMiB, (needed.percent+99)/100, (needed.seats+size.seats-1)/size.seats)
 		if found && max(least, len(open)) >= max(len(best), len(open)) {
 			return
 		}
-		if needed == 0 {
+		if needed.seats == 0 {
 			best, found = slices.Clone(fills), true
 			return
 		}
-		at, first := shelf{freeMiB: size, seats: most}, slices.IndexFunc(rest, func(n uint8) bool { return n > 0 })
+		at, first := size, slices.IndexFunc(rest, func(n uint8) bool { return n > 0 })
 		if len(fills) < len(open) {
-			at, first = open[len(fills)], len(rest) // any class may be left out
+			at, first = open[len(fills)].left, len(rest) // any class may be left out
 		}
-		k.fills(rest, at, first, func(fill load) {
+		k.fills(row, clock, rest, at, first, func(fill load) {
 			left := slices.Clone(rest)
 			for class, n := range fill {
 				left[class] -= n
@@ -84,38 +122,41 @@ func (k *kind) stack(row int, l load) (best []load) {
 
 // fills calls a function with each choice of sessions that fits, to which none of the rest can be added. At least one is
 // of the class `first`, if there is such a class.
-func (k *kind) fills(rest load, at shelf, first int, yield func(load)) {
+func (k *kind) fills(row, clock int, rest load, at space, first int, yield func(load)) {
 	fill := make(load, len(rest))
-	var choose func(class, free, seats int)
-	choose = func(class, free, seats int) {
+	var choose func(class int, free space)
+	choose = func(class int, free space) {
 		if class == len(rest) {
-			addable := func(i int) bool {
-				return rest[i] > fill[i] && k.classes[i].target.MemoryMiB <= free && seats > 0
-			}
 			for i := range rest {
-				if addable(i) {
+				if rest[i] > fill[i] && free.holds(k.takes(i, row, clock)) > 0 {
 					return
 				}
 			}
 			yield(slices.Clone(fill))
 			return
 		}
-		size, least := k.classes[class].target.MemoryMiB, 0
+		if rest[class] == 0 {
+			choose(class+1, free)
+			return
+		}
+		each, least := k.takes(class, row, clock), 0
 		if class == first {
 			least = 1
 		}
-		for n := min(int(rest[class]), free/max(1, size), seats); n >= least; n-- {
+		for n := min(int(rest[class]), free.holds(each)); n >= least; n-- {
 			fill[class] = uint8(n)
-			choose(class+1, free-n*size, seats-n)
+			choose(class+1, free.minus(each, n))
 		}
 		fill[class] = 0
 	}
-	choose(0, at.freeMiB, at.seats)
+	choose(0, at)
 }
 
-// A filling is a set of slices that a search gives to sessions. It has the sessions that share slices, by profile.
+// A filling is a set of slices that a search gives to sessions at a clock. It has the sessions that share slices, by
+// profile.
 type filling struct {
 	kind   *kind
+	clock  int
 	wants  []want
 	shared []load
 }
@@ -133,10 +174,10 @@ func (f filling) put(c *class, row int, t tally) (next tally, legal bool) {
 	if !f.kind.model.sharesIn(c, row) {
 		next = t.plus(f.kind.model.parents[row])
 	} else {
-		before := f.kind.newSlices(row, f.shared[row])
+		before := f.kind.newSlices(row, f.clock, f.shared[row])
 		f.shared[row][c.id]++
 		next = t
-		if f.kind.newSlices(row, f.shared[row]) > before {
+		if f.kind.newSlices(row, f.clock, f.shared[row]) > before {
 			next = t.plus(f.kind.model.parents[row])
 		}
 	}

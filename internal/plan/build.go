@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"cosplay/internal/diff"
@@ -11,7 +12,7 @@ import (
 // caller sets the basis.
 func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o diff.Options) *Plan {
 	d := diff.Compare(desired, prior, live, o)
-	b := builder{options: o, live: live, prior: prior, placements: prior.Placements(), images: map[imageKey]string{},
+	b := builder{options: o, desired: desired, live: live, prior: prior, withSlice: map[string]bool{}, placements: prior.Placements(), images: map[imageKey]string{},
 		taken: byGPU{}, last: byGPU{}, freed: byGPU{}, ended: byGPU{}, leaving: map[resource.Slice]*leaving{}, shared: map[resource.Slice]sharer{}, up: map[string][]string{}, down: map[string][]string{}}
 	b.noteSlices(d.Sessions)
 	b.moveSessions(d)
@@ -83,6 +84,7 @@ type imageKey struct{ host, name string }
 // GPUs.
 type builder struct {
 	options    diff.Options
+	desired    resource.Desired
 	live       resource.Live
 	prior      resource.Prior
 	placements resource.Placements // the prior's
@@ -94,6 +96,7 @@ type builder struct {
 	ended      byGPU                       // steps that end what runs on a GPU
 	last       byGPU                       // the last step of a GPU's set-up
 	leaving    map[resource.Slice]*leaving // by place: the sessions that leave a slice that is removed
+	withSlice  map[string]bool             // folders of MPS daemons that end with their slices
 	shared     map[resource.Slice]sharer   // by GPU instance: slices that sessions can join, or get a compute instance beside
 	up         map[string][]string         // steps that bring the sessions of a block up
 	down       map[string][]string         // steps that remove what depends on a block
@@ -210,6 +213,7 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		if leaving.sessions--; leaving.sessions == 0 {
 			last = []string{b.step(id, "destroy-slice", slices.Concat(leaving.after, taken),
 				DestroySlice{Address: c.Address, Slice: c.Before.Slice})}
+			b.withSlice[c.Before.MPS] = true
 		}
 	}
 	if c.Action == diff.Delete || c.Action == diff.Forget {
@@ -231,16 +235,18 @@ func (b *builder) setUp(c diff.GPUChange) {
 	if c.LockLost {
 		step("doubt", DoubtClock{Host: c.Host, GPU: c.UUID})
 	}
-	if c.StopMPS != nil {
-		step("stop-mps", StopMPS{Host: c.Host, GPU: c.UUID, MPS: *c.StopMPS})
+	for _, m := range b.stopped(c) {
+		step(daemonStep("stop-mps", m), StopMPS{Host: c.Host, GPU: c.UUID, MPS: m})
 	}
 	for _, setting := range resource.SettingOrder {
 		if value, changes := c.Settings.Get(setting); changes {
 			step(setting.String(), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value})
 		}
 	}
-	if c.RunMPS != nil {
-		step("mps", RunMPS{Host: c.Host, GPU: c.UUID, MPS: *c.RunMPS})
+	for _, m := range c.RunMPS {
+		if m.Profile == "" || b.goesOn(c.Key(), m) { // else it is started with the slice
+			step(daemonStep("mps", m), RunMPS{Host: c.Host, GPU: c.UUID, MPS: m})
+		}
 	}
 	b.last[c.Key()] = after
 }
@@ -276,15 +282,47 @@ func (b *builder) slice(a resource.Address, s resource.Session, needs []string) 
 			Do: OpJSON{JoinSlice{Session: s, With: with.address}}, Undo: OpJSON{LeaveSlice{Address: a}}})}
 	}
 	create := CreateSlice{Session: s}
+	if g, _ := b.live.GPU(s.Slice.Host, s.Slice.GPU); s.Slice.Percent > 0 {
+		p, _ := g.Model.Profile(s.Slice.Profile)
+		create.SMs = p.SMs
+	}
 	if made {
 		create.Beside = &with.address
 	}
 	steps := []string{b.add(Step{ID: id + "/slice", Group: id, Needs: slices.Concat(needs, with.made),
 		Do: OpJSON{create}, Undo: OpJSON{DestroySlice{Address: a, Slice: s.Slice}}})}
+	if g, _ := b.desired.GPU(s.Slice.On()); s.MPS != "" {
+		if m, runs := g.Of(s.Slice); runs {
+			steps = []string{b.step(id, "mps", steps, RunMPS{Host: g.Host, GPU: g.UUID, MPS: m})}
+		}
+	}
 	if !made {
 		b.shared[at] = sharer{a, s.Slice.Place(), steps}
 	}
 	return steps
+}
+
+// goesOn reports whether the MIG slice of an MPS daemon exists, and stays.
+func (b *builder) goesOn(gpu resource.GPUKey, m resource.MPS) bool {
+	for at := range b.shared {
+		if at.On() == gpu && m.Serves(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// stopped are the MPS daemons that end, without those that end with their slices.
+func (b *builder) stopped(c diff.GPUChange) []resource.MPS {
+	return slices.DeleteFunc(slices.Clone(c.StopMPS), func(m resource.MPS) bool { return b.withSlice[m.Folder] })
+}
+
+// daemonStep names a step with an MPS daemon within the group of its GPU.
+func daemonStep(what string, m resource.MPS) string {
+	if m.Profile == "" {
+		return what
+	}
+	return fmt.Sprintf("%s-%d", what, m.Start)
 }
 
 // prepare creates a session's body, or brings it up to date, after the sessions that it depends on.
@@ -386,8 +424,8 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		id := b.add(Step{ID: at.UUID + "/" + what, Group: at.UUID, Needs: needs, After: without(before, needs), Do: OpJSON{do}})
 		before = append(slices.Clone(before), id)
 	}
-	if c.StopMPS != nil { // before the compute mode lets other programs use the GPU
-		step("stop-mps", begin, StopMPS{Host: c.Host, GPU: c.UUID, MPS: *c.StopMPS})
+	for _, m := range b.stopped(c) { // before the compute mode lets other programs use the GPU
+		step(daemonStep("stop-mps", m), begin, StopMPS{Host: c.Host, GPU: c.UUID, MPS: m})
 		begin = before[len(before)-1:]
 	}
 	// If the project has to wait for others with the rest, it must not make others wait.

@@ -35,9 +35,9 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	case SetGPU:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { set(g, op, made) })
 	case RunMPS:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.MPS = &op.MPS })
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Daemons = g.With(op.MPS) })
 	case StopMPS:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.MPS = nil })
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Daemons = g.Without(op.MPS.Folder) })
 	case ReleaseGPU:
 		p.GPUs = slices.DeleteFunc(p.GPUs, func(g resource.PriorGPU) bool { return g.Host == op.Host && g.UUID == op.GPU })
 	case CreateSlice:
@@ -48,6 +48,9 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 			edit(&p, op.Session.Address, func(s *resource.PriorSession) { s.Session, s.Handle = op.Session, &handle })
 		}
 	case DestroySlice:
+		if was, _ := prior.Session(op.Address); !SharedByOther(prior, was) { // its MPS daemon ends with the slice
+			onGPU(p, op.Slice.Host, op.Slice.GPU, func(g *resource.PriorGPU) { g.Daemons = g.Without(was.MPS) })
+		}
 		edit(&p, op.Address, func(s *resource.PriorSession) { s.Handle = nil })
 	case LeaveSlice:
 		edit(&p, op.Address, func(s *resource.PriorSession) { s.Handle = nil })
@@ -204,4 +207,11 @@ func edit(p *resource.Prior, a resource.Address, change func(*resource.PriorSess
 	case !empty:
 		p.Sessions = slices.Insert(p.Sessions, i, s)
 	}
+}
+
+// SharedByOther reports whether another session has the MIG slice of a session, too.
+func SharedByOther(prior resource.Prior, s resource.PriorSession) bool {
+	return s.Handle != nil && slices.ContainsFunc(prior.Sessions, func(o resource.PriorSession) bool {
+		return o.Address != s.Address && o.Handle != nil && *o.Handle == *s.Handle && o.Slice.Beside(s.Slice)
+	})
 }

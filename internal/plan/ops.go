@@ -71,7 +71,8 @@ type (
 		AsItIs  bool   `json:"as_it_is,omitempty"` // others hold it, and the last of them restores it
 		Abandon bool   `json:"abandon,omitempty"`
 	}
-	// RunMPS starts the control daemon of MPS for the sessions on a GPU, unless it runs, and sets its defaults.
+	// RunMPS starts the control daemon of MPS for the sessions on a GPU or in a MIG slice of it, unless it runs, and sets
+	// its defaults.
 	RunMPS struct {
 		Host string       `json:"host"`
 		GPU  string       `json:"gpu"`
@@ -88,8 +89,10 @@ type (
 	CreateSlice struct {
 		Session resource.Session  `json:"session"`
 		Beside  *resource.Address `json:"beside,omitempty"`
+		SMs     int               `json:"sms,omitempty"` // of the slice, where the session gets a part of them by MPS
 	}
-	// DestroySlice removes the MIG slice that the state has for a session, unless another session shares it.
+	// DestroySlice removes the MIG slice that the state has for a session, and before it the MPS daemon of the slice,
+	// unless another session shares it.
 	DestroySlice struct {
 		Address resource.Address `json:"address"`
 		Slice   resource.Slice   `json:"slice"`

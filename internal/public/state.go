@@ -35,7 +35,8 @@ type StateGPU struct {
 	LockBefore      bool     `json:"lock_before,omitempty"`       // the clock looked locked before cosplay
 	ClockUnsure     bool     `json:"clock_unsure,omitempty"`      // a run was interrupted while it set the clock lock
 	ClockRefutedMHz int      `json:"clock_refuted_mhz,omitempty"` // SM clock that verify measured and the lock does not allow, MHz
-	MPS             *MPS     `json:"mps,omitempty"`               // the MPS daemon that cosplay runs for it
+	MPS             *MPS     `json:"mps,omitempty"`               // the MPS daemon that cosplay runs for the whole GPU
+	SliceMPS        []MPS    `json:"slice_mps,omitempty"`         // those for its MIG slices
 }
 
 // MPS is a control daemon of NVIDIA's Multi-Process Service, with the defaults for programs that set no limit.
@@ -43,6 +44,8 @@ type MPS struct {
 	Folder    string `json:"folder"`            // with its pipes and its logs
 	Percent   int    `json:"percent,omitempty"` // of the SMs; missing where the GPU has no such limit
 	MemoryMiB int    `json:"memory_mib"`        // that one program can allocate, MiB
+	Profile   string `json:"profile,omitempty"` // of the MIG slice; missing for the whole GPU
+	Start     int    `json:"start,omitempty"`   // first slot of the slice
 }
 
 // StateSession is a session of the state.

@@ -126,7 +126,8 @@ func stateSessionOf(s resource.PriorSession) public.StateSession {
 
 func stateGPUOf(g resource.PriorGPU) public.StateGPU {
 	return public.StateGPU{Host: g.Host, UUID: g.UUID, Baseline: settingsOf(g.Baseline), Applied: settingsOf(g.Applied),
-		AskedPowerMW: g.AskedPowerMW, LockBefore: g.LockBefore, ClockUnsure: g.ClockUnsure, ClockRefutedMHz: g.ClockRefutedMHz, MPS: (*public.MPS)(g.MPS)}
+		AskedPowerMW: g.AskedPowerMW, LockBefore: g.LockBefore, ClockUnsure: g.ClockUnsure, ClockRefutedMHz: g.ClockRefutedMHz, MPS: (*public.MPS)(g.MPS),
+		SliceMPS: each(g.SliceMPS, func(m resource.MPS) public.MPS { return public.MPS(m) })}
 }
 
 func settingsOf(s resource.Settings) public.Settings {

@@ -16,7 +16,8 @@ import (
 // most 107.
 const longestPipes = 107 - len("/control_privileged")
 
-// daemons gives each GPU whose sessions use MPS its control daemon, and tells the sessions where it is.
+// daemons gives each GPU and each MIG slice whose sessions use MPS its control daemon, and tells the sessions where it
+// is.
 func (r *resolver) daemons(d resource.Desired) resource.Desired {
 	refused := map[string]bool{}
 	for i := range d.GPUs {
@@ -26,53 +27,54 @@ func (r *resolver) daemons(d resource.Desired) resource.Desired {
 			if s.Slice.Sharing != resource.SharingMPS || !s.IsOn(gpu.Key()) || refused[gpu.Host] {
 				continue
 			}
-			if gpu.MPS == nil {
-				if gpu.MPS = r.daemon(gpu.Key(), s.Address); gpu.MPS == nil {
+			daemon, there := gpu.Of(s.Slice)
+			if !there {
+				if daemon, there = r.daemon(s.Slice.Place(), s.Address); !there {
 					refused[gpu.Host] = true
 					continue
 				}
 			}
-			s.MPS = gpu.MPS.Folder
+			s.MPS = daemon.Folder
 			r.warnOfShm(*s)
-			gpu.MPS.Percent = max(gpu.MPS.Percent, s.Slice.Percent)
-			gpu.MPS.MemoryMiB = max(gpu.MPS.MemoryMiB, s.Target.MemoryMiB+resource.ContextMiB)
+			gpu.Daemons = gpu.With(daemon.For(*s))
 		}
 	}
 	return d
 }
 
-// daemon is the control daemon of a GPU: that of the state, or a new one. It is nil where none can run, which is an
-// error on hardware.
-func (r *resolver) daemon(gpu resource.GPUKey, of resource.Address) *resource.MPS {
+// daemon is the control daemon of a slice or a whole GPU: that of the state, or a new one. There is none where none can
+// run, which is an error on hardware.
+func (r *resolver) daemon(slice resource.Slice, of resource.Address) (daemon resource.MPS, can bool) {
+	gpu := slice.On()
 	host, _ := r.live.Host(gpu.Host)
 	at := r.attribute(of, "sharing")
 	held, _ := r.prior.GPU(gpu.Host, gpu.UUID)
-	daemon := resource.MPS{Folder: host.MPS.Folder(gpu.UUID)}
-	if held.MPS != nil {
-		daemon.Folder = held.MPS.Folder
+	daemon = resource.MPS{Folder: host.MPS.Folder(slice), Profile: slice.Profile, Start: slice.Start}
+	if had, there := held.Of(slice); there {
+		daemon.Folder = had.Folder
 	}
 	g, _ := r.live.GPU(gpu.Host, gpu.UUID)
 	if host.MPS.Dir == "" { // the host was not read
-		return nil
+		return daemon, false
 	}
 	switch foreign, serves := foreignDaemon(host, g); {
 	case host.MPS.Program == "" && host.Simulated != "":
 		r.report(hcl.DiagWarning, at, fmt.Sprintf("host %q runs no MPS daemon: there is no nvidia-cuda-mps-control", gpu.Host),
 			"Sessions of this simulated host work without it; cosplay's own accounting holds their memory. To run NVIDIA's daemon, "+resource.InstallMPS+".")
-		return nil
+		return daemon, false
 	case host.MPS.Program == "":
 		r.report(hcl.DiagError, at, fmt.Sprintf("host %q cannot run MPS: there is no nvidia-cuda-mps-control", gpu.Host),
 			"Fix: "+resource.InstallMPS+", or write sharing = \"time-slice\".")
-		return nil
+		return daemon, false
 	case serves:
 		r.report(hcl.DiagError, at, fmt.Sprintf("GPU %d of host %q has an MPS daemon of %s: process %d", g.Index, gpu.Host, foreign.User, foreign.PID),
 			foreignAdvice(foreign))
-		return nil
+		return daemon, false
 	case len(daemon.Pipes()) > longestPipes:
 		r.report(hcl.DiagError, at, "the folder of the MPS daemon has too long a path", fmt.Sprintf("%s has %d characters, and a Unix socket in it needs %d at most. Fix: set XDG_STATE_HOME to a shorter path.", daemon.Pipes(), len(daemon.Pipes()), longestPipes))
-		return nil
+		return daemon, false
 	}
-	return &daemon
+	return daemon, true
 }
 
 // warnOfShm says that a limit of a container has no effect: programs share memory with the MPS server.

@@ -3,6 +3,7 @@ package resource
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,62 @@ type MPS struct {
 	Folder    string `json:"folder"`            // with its pipes and its logs, absolute
 	Percent   int    `json:"percent,omitempty"` // active thread percentage: the largest share of a session; 0 before Volta
 	MemoryMiB int    `json:"memory_mib"`        // that one program can allocate
+	Profile   string `json:"profile,omitempty"` // of the MIG slice that it serves; "" for the whole GPU
+	Start     int    `json:"start,omitempty"`   // first slot of that slice
+}
+
+// For is the daemon with limits that are large enough for a session, too.
+func (m MPS) For(s Session) MPS {
+	m.Percent, m.MemoryMiB = max(m.Percent, s.Slice.Percent), max(m.MemoryMiB, s.Target.MemoryMiB+ContextMiB)
+	return m
+}
+
+// Serves reports whether the daemon is for the sessions that have a slice, or the whole GPU.
+func (m MPS) Serves(s Slice) bool { return m.Profile == s.Profile && m.Start == s.Start }
+
+// Daemons are the MPS daemons of a GPU.
+type Daemons struct {
+	MPS      *MPS  `json:"mps,omitempty"`       // of the whole GPU; nil for none
+	SliceMPS []MPS `json:"slice_mps,omitempty"` // of its MIG slices, by slot
+}
+
+// All are the daemons of the whole GPU and of its slices.
+func (d Daemons) All() []MPS {
+	if d.MPS != nil {
+		return append([]MPS{*d.MPS}, d.SliceMPS...)
+	}
+	return d.SliceMPS
+}
+
+// Find finds the daemon with a folder.
+func (d Daemons) Find(folder string) (MPS, bool) {
+	return find(d.All(), func(m MPS) bool { return m.Folder == folder })
+}
+
+// Of finds the daemon for the sessions that have a slice, or the whole GPU.
+func (d Daemons) Of(s Slice) (MPS, bool) {
+	return find(d.All(), func(m MPS) bool { return m.Serves(s) })
+}
+
+// With adds a daemon, in the place of one with its folder.
+func (d Daemons) With(m MPS) Daemons {
+	d = d.Without(m.Folder)
+	if m.Profile == "" {
+		d.MPS = &m
+		return d
+	}
+	d.SliceMPS = append(d.SliceMPS, m)
+	slices.SortFunc(d.SliceMPS, func(a, b MPS) int { return a.Start - b.Start })
+	return d
+}
+
+// Without leaves out the daemon with a folder.
+func (d Daemons) Without(folder string) Daemons {
+	if d.MPS != nil && d.MPS.Folder == folder {
+		d.MPS = nil
+	}
+	d.SliceMPS = slices.DeleteFunc(slices.Clone(d.SliceMPS), func(m MPS) bool { return m.Folder == folder })
+	return d
 }
 
 // InstallMPS is the advice where the control program is missing.
@@ -61,9 +118,13 @@ type ForeignDaemon struct {
 	GPUs string `json:"visible,omitempty"` // its CUDA_VISIBLE_DEVICES; "" is all, or not known
 }
 
-// Folder is where the project's daemon of a GPU has its pipes and its logs.
-func (s MPSService) Folder(gpu string) string {
-	sum := sha256.Sum256([]byte(gpu))
+// Folder is where the project's daemon of a MIG slice or of a whole GPU has its pipes and its logs.
+func (s MPSService) Folder(of Slice) string {
+	name := of.GPU
+	if !of.Whole() {
+		name += fmt.Sprintf(" %s %d", of.Profile, of.Start)
+	}
+	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(s.Dir, hex.EncodeToString(sum[:4]))
 }
 

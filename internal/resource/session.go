@@ -40,7 +40,7 @@ const (
 	SharingExclusive Sharing = "exclusive"        // a whole GPU
 	SharingTime      Sharing = "time-slice"       // a slice or a whole GPU, whose driver lets its sessions run by turns
 	SharingCompute   Sharing = "compute-instance" // a compute instance, in a GPU instance that has those of other sessions, too
-	SharingMPS       Sharing = "mps"              // a whole GPU, of whose SMs NVIDIA's Multi-Process Service gives each session a part
+	SharingMPS       Sharing = "mps"              // a slice or a whole GPU, of whose SMs NVIDIA's Multi-Process Service gives each session a part
 )
 
 // Shares reports whether several sessions may have one GPU, or one GPU instance.
@@ -48,7 +48,7 @@ func (s Sharing) Shares() bool { return s == SharingTime || s == SharingMPS || s
 
 // On returns a MIG slice as sessions of this kind have it.
 func (s Sharing) On(slice Slice) Slice {
-	if s == SharingTime && !slice.Whole() || s == SharingCompute && slice.Divides() {
+	if (s == SharingTime || s == SharingMPS) && !slice.Whole() || s == SharingCompute && slice.Divides() {
 		slice.Sharing = s
 	}
 	return slice

@@ -43,8 +43,10 @@ func ShortLineage(lineage string) string {
 // String names a slice: "1g.18gb, slot 3", "1c.2g.35gb, slot 2.1" with the compute slice in its GPU instance.
 func (s Slice) String() string {
 	switch {
-	case s.Percent > 0:
+	case s.Percent > 0 && s.Whole():
 		return fmt.Sprintf("%d %% of the SMs", s.Percent)
+	case s.Percent > 0:
+		return fmt.Sprintf("%d %% of %s, slot %d", s.Percent, s.Profile, s.Start)
 	case s.Shared() && s.Whole():
 		return "shared GPU"
 	case s.Whole():

@@ -21,7 +21,12 @@ type DesiredGPU struct {
 	UUID     string             `json:"uuid"`
 	Settings Settings           `json:"settings"`
 	Why      map[Setting]Reason `json:"why,omitempty"` // the reasons behind the settings
-	MPS      *MPS               `json:"mps,omitempty"` // nil where its sessions need no daemon
+	Daemons
+}
+
+// GPU finds a GPU.
+func (d Desired) GPU(key GPUKey) (DesiredGPU, bool) {
+	return find(d.GPUs, func(g DesiredGPU) bool { return g.Key() == key })
 }
 
 // Key identifies the GPU.
@@ -83,7 +88,7 @@ type PriorGPU struct {
 	// does not allow it; 0 where verify did not refute the lock.
 	ClockRefutedMHz int `json:"clock_refuted_mhz,omitempty"`
 
-	MPS *MPS `json:"mps,omitempty"` // the daemon that the project runs for it; nil without one
+	Daemons // that the project runs for it
 }
 
 // PriorSession is a session that cosplay has created, wholly or in part.

@@ -47,6 +47,9 @@ func Prior(s Sources) (resource.Prior, []resource.Note) {
 			}
 		}
 	}
+	for i := range b.prior.GPUs {
+		b.limits(&b.prior.GPUs[i])
+	}
 	slices.SortFunc(b.prior.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
 	slices.SortFunc(b.prior.GPUs, resource.PriorGPU.Compare)
 	b.prior.Missing = slices.DeleteFunc(b.prior.Missing, func(a resource.Address) bool { return b.taken[a] })
@@ -169,13 +172,35 @@ func (b *builder) gpu(host resource.Host, page resource.Page) {
 		g.AskedPowerMW = nil // it belongs to another limit, and the ledger does not record it
 	}
 	g.Baseline, g.LockBefore, g.Applied = page.Baseline, page.LockBefore, page.Set.Over(g.Applied)
-	if d, there := host.MPS.Daemon(host.MPS.Folder(page.UUID)); there {
-		g.MPS = &d.MPS
-	}
+	b.daemon(g, host, resource.Slice{GPU: page.UUID})
 	g.ClockUnsure = g.ClockUnsure || b.Interrupted && page.Set.Has(resource.SMClock)
 	// A single GPU that was last changed before a reboot proves that there was one.
 	if boot, known := b.prior.BootIDs[host.Name]; !known || boot == host.BootID {
 		b.prior.BootIDs[host.Name] = page.BootID
+	}
+}
+
+// daemon adds the MPS daemon that the project runs for a slice or for a whole GPU.
+func (b *builder) daemon(g *resource.PriorGPU, host resource.Host, of resource.Slice) {
+	if d, there := host.MPS.Daemon(host.MPS.Folder(of)); there {
+		d.Profile, d.Start = of.Profile, of.Start
+		g.Daemons = g.With(d.MPS)
+	}
+}
+
+// limits gives each MPS daemon the limits that its sessions need, if those are what it reports, rounded.
+func (b *builder) limits(g *resource.PriorGPU) {
+	host, _ := b.Live.Host(g.Host)
+	for _, m := range g.All() {
+		want := resource.MPS{Folder: m.Folder, Profile: m.Profile, Start: m.Start}
+		for _, s := range b.prior.Sessions {
+			if s.MPS == m.Folder {
+				want = want.For(s.Session)
+			}
+		}
+		if d, _ := host.MPS.Daemon(m.Folder); d.Has(want) {
+			g.Daemons = g.With(want)
+		}
 	}
 }
 
@@ -186,12 +211,17 @@ func (b *builder) slice(host resource.Host, page resource.Page, made resource.Li
 	if !there || b.Known.HasForgotten(live.UUID) || made.UUID == "" && !b.mayBelong(host, page, live) {
 		return // other remains of its session are deleted separately
 	}
+	if i := slices.IndexFunc(b.prior.GPUs, func(g resource.PriorGPU) bool { return g.Key() == live.On() }); i >= 0 {
+		b.daemon(&b.prior.GPUs[i], host, live.Place())
+	}
 	if all := b.sessionsOf(live); len(all) > 0 {
 		for _, s := range all {
 			handle := live.Handle
 			s.Handle = &handle
 			if live.UUID != "" { // else it is the GPU instance that is left of it
+				part := s.Slice.Percent
 				s.Slice = s.Request.Sharing.On(live.Slice)
+				s.Slice.Percent = part
 			}
 		}
 		return

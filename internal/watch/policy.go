@@ -194,7 +194,7 @@ type gpuJudgement struct {
 func (p Policy) gpus(planned *plan.Plan, prior resource.Prior, blocked func(string) Why) map[resource.GPUKey]gpuJudgement {
 	all := map[resource.GPUKey]gpuJudgement{}
 	for _, g := range planned.Diff.GPUs {
-		if g.Settings == (resource.Settings{}) && g.RunMPS == nil && g.StopMPS == nil && g.Action != diff.Create && g.Action != diff.Delete {
+		if g.Settings == (resource.Settings{}) && len(g.RunMPS)+len(g.StopMPS) == 0 && g.Action != diff.Create && g.Action != diff.Delete {
 			continue
 		}
 		key := g.Host + " " + g.UUID
@@ -210,8 +210,9 @@ func (p Policy) gpus(planned *plan.Plan, prior resource.Prior, blocked func(stri
 				j.why = NotAllowed
 			}
 		}
-		switch lost := ours && held.MPS != nil && g.RunMPS != nil && *held.MPS == *g.RunMPS; {
-		case g.RunMPS == nil && g.StopMPS == nil:
+		others := func(m resource.MPS) bool { return !slices.Contains(held.All(), m) }
+		switch lost := ours && len(g.StopMPS) == 0 && !slices.ContainsFunc(g.RunMPS, others); {
+		case len(g.RunMPS)+len(g.StopMPS) == 0:
 		case !lost && !p.Apply:
 			j.why = Differs
 		case lost && p.Repairs[diff.MPSChanged] == Never && j.why == "":

@@ -10,7 +10,10 @@ import (
 
 // Field names what differs.
 func Field(f diff.Field) string {
-	if f.Kind == diff.FieldEnv {
+	switch {
+	case f.Kind == diff.FieldMPS && f.Name != "":
+		return Kind(f.Kind) + " of " + f.Name
+	case f.Kind == diff.FieldEnv:
 		return "env." + f.Name
 	}
 	return Kind(f.Kind)
@@ -68,7 +71,7 @@ func Drifted(d diff.Drift) string {
 	case diff.LifetimeEnded:
 		return "lifetime"
 	case diff.MPSChanged:
-		return Kind(diff.FieldMPS)
+		return Field(diff.Field{Kind: diff.FieldMPS, Name: d.Name})
 	case diff.ClockLock: // a setting
 	}
 	if s, is := d.Class.Setting(); is {

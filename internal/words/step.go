@@ -1,6 +1,8 @@
 package words
 
 import (
+	"fmt"
+
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
@@ -19,9 +21,9 @@ func Step(s plan.Step, live resource.Live) string {
 	case plan.SetGPU:
 		return GPU(live, op.Host, op.GPU) + ": " + setting(op)
 	case plan.RunMPS:
-		return GPU(live, op.Host, op.GPU) + ": MPS control daemon"
+		return GPU(live, op.Host, op.GPU) + ": MPS control daemon" + ofSlice(op.MPS)
 	case plan.StopMPS:
-		return GPU(live, op.Host, op.GPU) + ": end its MPS control daemon"
+		return GPU(live, op.Host, op.GPU) + ": end its MPS control daemon" + ofSlice(op.MPS)
 	case plan.LeaveGPU:
 		return GPU(live, op.Host, op.GPU) + ": announce that it is given back"
 	case plan.ReleaseGPU:
@@ -36,9 +38,9 @@ func Step(s plan.Step, live resource.Live) string {
 		}
 		return op.Address.String() + ": remove its " + resource.RuntimeNamed(op.Runtime).Body
 	case plan.CreateSlice:
-		return op.Session.Address.String() + ": slice " + op.Session.Slice.String()
+		return op.Session.Address.String() + ": slice " + op.Session.Slice.Place().String()
 	case plan.DestroySlice:
-		return op.Address.String() + ": destroy slice " + op.Slice.String()
+		return op.Address.String() + ": destroy slice " + op.Slice.Place().String()
 	case plan.JoinSlice:
 		return op.Session.Address.String() + ": share the slice of " + op.With.String()
 	case plan.LeaveSlice:
@@ -64,6 +66,13 @@ func Step(s plan.Step, live resource.Live) string {
 		return op.Address.String() + ": forget"
 	}
 	return s.ID
+}
+
+func ofSlice(m resource.MPS) string {
+	if m.Profile == "" {
+		return ""
+	}
+	return fmt.Sprintf(" of %s, slot %d", m.Profile, m.Start)
 }
 
 // Failure says which step failed, and why.

@@ -9,6 +9,7 @@ const (
 	maxVisits = 20_000 // partial plans that the exact search visits
 	maxFills  = 40     // loads to generate if there are too many to list
 	few       = 40     // with up to this many sessions, the search compares all costs of a plan
+	veryFew   = 10     // with up to this many, also those of GPUs that could hold more
 )
 
 // A cover is the search for the smallest number of GPUs that hold a demand.
@@ -18,6 +19,7 @@ type cover struct {
 	holds    [][]float64 // by weights and kind: the largest value that a GPU can hold
 	byWeight []int       // classes, highest weight first
 	careful  bool        // whether there are few enough sessions to compare plans by all costs
+	partial  bool        // whether there are few enough to try GPUs that could hold more
 
 	best   []use
 	cost   cost
@@ -52,7 +54,7 @@ func (p *packer) cover(demand []int) ([]use, bool) {
 }
 
 func (p *packer) newCover(demand []int) *cover {
-	c := &cover{packer: p, careful: total(demand) <= few, seen: map[string]cost{}}
+	c := &cover{packer: p, careful: total(demand) <= few, partial: total(demand) <= veryFew, seen: map[string]cost{}}
 	c.weigh(demand)
 	return c
 }
@@ -191,7 +193,34 @@ func (c *cover) within(k int, rest []int, class int) []load {
 		}
 		cut = append(slices.DeleteFunc(cut, func(o load) bool { return o.in(l) }), l)
 	}
+	if c.partial {
+		return smaller(cut, class)
+	}
 	return cut
+}
+
+// smaller are loads and all smaller ones that contain a session of one class, each once.
+func smaller(loads []load, class int) (all []load) {
+	known := map[string]bool{}
+	var shrink func(l load)
+	shrink = func(l load) {
+		if known[string(l)] {
+			return
+		}
+		known[string(l)] = true
+		all = append(all, l)
+		for i := range l {
+			if l[i] > 1 || l[i] == 1 && i != class {
+				less := slices.Clone(l)
+				less[i]--
+				shrink(less)
+			}
+		}
+	}
+	for _, l := range loads {
+		shrink(l)
+	}
+	return all
 }
 
 // in reports whether the other load contains all sessions of this one.

@@ -13,7 +13,7 @@ type Share struct {
 
 // Shares are the ways in which sessions of a target can have parts of a model of GPU, those that are possible.
 func Shares(m resource.Model, t resource.Target, o resource.FitOptions) (all []Share) {
-	for _, kind := range []resource.Sharing{resource.SharingMIG, resource.SharingExclusive, resource.SharingTime, resource.SharingMPS} {
+	for _, kind := range []resource.Sharing{resource.SharingMIG, resource.SharingCompute, resource.SharingExclusive, resource.SharingTime, resource.SharingMPS} {
 		if share := shareOf(m, t, o, kind); share.Sessions > 0 {
 			all = append(all, share)
 		}
@@ -45,11 +45,11 @@ func busiest(placed []Placed, prefer resource.Preference) (worst resource.Fit) {
 	for i, p := range placed {
 		sharers := 1
 		for j, q := range placed {
-			if i != j && p.Slice.Beside(q.Slice) {
+			if i != j && p.Slice.SharesWith(q.Slice) {
 				sharers++
 			}
 		}
-		if busy := p.Fit.Busy(sharers, p.Slice.Percent > 0); i == 0 || busy.Error(prefer) > worst.Error(prefer) {
+		if busy := p.Fit.Busy(sharers, p.Slice.Percent > 0 || p.Slice.Divides()); i == 0 || busy.Error(prefer) > worst.Error(prefer) {
 			worst = busy
 		}
 	}

@@ -152,8 +152,11 @@ func (p *page) shareTable(v FitView) {
 		{title: "BANDWIDTH", right: true}, {title: "ALL BUSY: FP32", right: true}, {title: "BANDWIDTH", right: true}}}
 	for _, s := range v.Shares {
 		each := cmp.Or(s.Slice.Profile, "whole GPU")
-		if s.Slice.Percent > 0 {
+		switch {
+		case s.Slice.Percent > 0 && s.Slice.Whole():
 			each = s.Slice.String()
+		case s.Slice.Percent > 0:
+			each = fmt.Sprintf("%d %% of %s", s.Slice.Percent, each)
 		}
 		t.add(text(string(s.Sharing)), text(each), text(fmt.Sprint(s.Sessions)), text(fit.Percent(s.Alone.FP32Ratio())), text(fit.Percent(s.Alone.BandwidthRatio())),
 			text(fit.Percent(s.Busy.FP32Ratio())), text(fit.Percent(s.Busy.BandwidthRatio())))

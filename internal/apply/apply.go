@@ -311,8 +311,11 @@ func beside(prior resource.Prior, a *resource.Address) string {
 	return ""
 }
 
-// served is what an MPS daemon gives to its programs: a GPU, or the MIG slice that a session of the state has.
+// served is what an MPS daemon gives to its programs: GPUs, or the MIG slice that a session of the state has.
 func served(prior resource.Prior, op plan.RunMPS) string {
+	if op.MPS.GPUs != "" {
+		return op.MPS.GPUs
+	}
 	for _, s := range prior.Sessions {
 		if s.MPS == op.MPS.Folder && s.Handle != nil && op.MPS.Profile != "" {
 			return s.Handle.UUID

@@ -248,7 +248,7 @@ var sessionSchema = Block{
 		{Name: "gpu", Type: GPUName, Default: "(placed by cosplay)", PerInstance: true, Change: Replaces, Example: "0",
 			Description: "The session's GPU, by index, UUID or PCI address."},
 		{Name: "gpus", Type: Whole, Unit: "GPUs", Default: "1", PerInstance: true, Change: Replaces, Example: "2",
-			Description: "How many GPUs the session has: devices of the target or of the fraction, each on another GPU of the host, as a whole GPU or with sharing = \"time-slice\". A CUDA program finds only one MIG device, so none of them is a slice."},
+			Description: "How many GPUs the session has: devices of the target or of the fraction, each on another GPU of the host, as a whole GPU or with sharing = \"time-slice\" or \"mps\". A CUDA program finds only one MIG device, so none of them is a slice."},
 		{Name: "sharing", Type: Word, Words: []string{"auto", "mig", "compute-instance", "exclusive", "time-slice", "mps"}, Default: `"auto"`, PerInstance: true, Change: Replaces, Example: `"time-slice"`,
 			Description: "Which part of a GPU the session may get: a MIG slice (mig), a whole GPU (exclusive), or either together with other sessions of the project, whose programs run by turns (time-slice), a part of the SMs of either by NVIDIA's Multi-Process Service (mps), or a compute instance beside those of other sessions of the project in one GPU instance (compute-instance). auto is a MIG slice or a whole GPU. Sessions that share a slice or a GPU have its memory divided between them, and nothing else isolates them: docs/sharing.md."},
 		{Name: "slice", Type: Text, Default: "(chosen by cosplay)", PerInstance: true, Change: Replaces, Example: `"1c.2g.35gb"`,

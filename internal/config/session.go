@@ -232,8 +232,6 @@ func (l *loader) checkGPUs(s *Session) {
 		l.complain(at, at, `"gpus" and "gpu" exclude each other`, "A session with several GPUs has one device on each. Leave gpu out; the host's gpus list says which may be used.")
 	case s.Sharing == resource.SharingMIG, s.Sharing == resource.SharingCompute:
 		l.complain(at, at, "a session cannot have several MIG slices", "A CUDA program finds one MIG device, whatever it is given. Write sharing = \"exclusive\" or \"time-slice\" for devices on whole GPUs, or a session for each slice.")
-	case s.Sharing == resource.SharingMPS:
-		l.complain(at, at, "a session with several GPUs cannot use MPS", "A CUDA program uses one MPS daemon, and cosplay runs one for each GPU. Write sharing = \"time-slice\".")
 	}
 }
 

@@ -27,9 +27,12 @@ func (c *GPUChange) setUpMPS(wants, helds resource.Daemons, live resource.Live) 
 	}
 }
 
-// daemonName names the MIG slice that a daemon serves; "" for the whole GPU.
+// daemonName names the MIG slice or the GPUs that a daemon serves; "" for one whole GPU.
 func daemonName(m resource.MPS) string {
-	if m.Profile == "" {
+	switch {
+	case m.GPUs != "":
+		return fmt.Sprintf("%d GPUs", m.Devices())
+	case m.Profile == "":
 		return ""
 	}
 	return fmt.Sprintf("%s, slot %d", m.Profile, m.Start)
@@ -47,6 +50,6 @@ func mpsNow(want resource.MPS, live resource.Live, host string) Value {
 	case now.Has(want):
 		return MPS(want)
 	}
-	now.Profile, now.Start = want.Profile, want.Start
+	now.Profile, now.Start, now.GPUs = want.Profile, want.Start, want.GPUs
 	return MPS(now.MPS)
 }

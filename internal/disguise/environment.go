@@ -152,7 +152,7 @@ func MPS(s resource.Session, pipes string) map[string]string {
 	if s.MPS == "" {
 		return nil
 	}
-	env := map[string]string{resource.PipeVariable: pipes, resource.MemoryVariable: fmt.Sprintf("0=%dM", s.Target.MemoryMiB+resource.ContextMiB)}
+	env := map[string]string{resource.PipeVariable: pipes, resource.MemoryVariable: resource.MemoryLimits(len(s.More)+1, s.Target.MemoryMiB+resource.ContextMiB)}
 	if s.Slice.Percent > 0 {
 		env[resource.PercentVariable] = strconv.Itoa(s.Slice.Percent)
 	}

@@ -81,13 +81,15 @@ func (s Service) Read(ctx context.Context) (resource.MPSService, error) {
 // daemon reads what the daemon of a folder has set.
 func (s Service) daemon(ctx context.Context, program, folder string, running []process) resource.MPSDaemon {
 	d := resource.MPSDaemon{MPS: resource.MPS{Folder: folder}}
-	if !slices.ContainsFunc(running, func(p process) bool { return p.control && p.pipe == d.Pipes() }) {
+	i := slices.IndexFunc(running, func(p process) bool { return p.control && p.pipe == d.Pipes() })
+	if i < 0 {
 		return d
 	}
 	d.Running = true
+	devices := strings.Count(running[i].visible, ",") + 1
 	err := error(prose.Advice{What: Name + " is missing, so the daemon cannot be asked", Fix: resource.InstallMPS})
 	if program != "" {
-		d.Percent, d.MemoryMiB, err = defaults(ctx, program, d.MPS)
+		d.Percent, d.MemoryMiB, err = defaults(ctx, program, folder, devices)
 	}
 	if err != nil {
 		d.Silent = err.Error()
@@ -255,7 +257,10 @@ func wait(ctx context.Context, try func() error) error {
 
 // set sets the defaults of a daemon, also for programs that connect to the servers it has.
 func set(ctx context.Context, program string, want resource.MPS) error {
-	commands := []string{fmt.Sprintf("set_default_device_pinned_mem_limit 0 %dM", want.MemoryMiB)}
+	var commands []string
+	for device := range want.Devices() {
+		commands = append(commands, fmt.Sprintf("set_default_device_pinned_mem_limit %d %dM", device, want.MemoryMiB))
+	}
 	servers, err := ask(ctx, program, want, "get_server_list")
 	if err != nil {
 		return err
@@ -270,7 +275,7 @@ func set(ctx context.Context, program string, want resource.MPS) error {
 		return err
 	}
 	now := resource.MPSDaemon{MPS: resource.MPS{Folder: want.Folder}, Running: true}
-	if now.Percent, now.MemoryMiB, err = defaults(ctx, program, want); err != nil {
+	if now.Percent, now.MemoryMiB, err = defaults(ctx, program, want.Folder, want.Devices()); err != nil {
 		return err
 	}
 	if !now.Has(want) {
@@ -280,9 +285,14 @@ func set(ctx context.Context, program string, want resource.MPS) error {
 	return nil
 }
 
-// defaults are the limits of a daemon for programs that set none.
-func defaults(ctx context.Context, program string, m resource.MPS) (percent, memoryMiB int, err error) {
-	lines, err := ask(ctx, program, m, "get_default_active_thread_percentage", "get_default_device_pinned_mem_limit 0")
+// defaults are the limits of a daemon for programs that set none. Of different limits of its devices, memoryMiB is the
+// least.
+func defaults(ctx context.Context, program, folder string, devices int) (percent, memoryMiB int, err error) {
+	commands := []string{"get_default_active_thread_percentage"}
+	for device := range devices {
+		commands = append(commands, fmt.Sprintf("get_default_device_pinned_mem_limit %d", device))
+	}
+	lines, err := ask(ctx, program, resource.MPS{Folder: folder}, commands...)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -290,9 +300,11 @@ func defaults(ctx context.Context, program string, m resource.MPS) (percent, mem
 		if whole, err := strconv.ParseFloat(line, 64); err == nil {
 			percent = int(whole)
 		} else if n, err := strconv.Atoi(strings.TrimRight(line, "GM")); err == nil {
-			memoryMiB = n
 			if strings.HasSuffix(line, "G") {
-				memoryMiB *= 1024
+				n *= 1024
+			}
+			if memoryMiB == 0 || n < memoryMiB {
+				memoryMiB = n
 			}
 		}
 	}

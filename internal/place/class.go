@@ -18,6 +18,7 @@ type class struct {
 	over     bool    // they may share a GPU whose memory is less than the sum of the targets
 	crowding float64 // the part of its memory that each counts with then
 	devices  int     // of each session
+	single   bool    // each is one device of a session with several
 	model    string  // of the GPUs of sessions with several devices, "" for one
 	slice    string  // the profile that the configuration names, or ""
 	waiting  []int   // requests without a slice, by address
@@ -93,7 +94,7 @@ func (c *class) shares() bool { return c.sharing.Shares() }
 
 // mayHave reports whether sessions of the class may have a slice, or a whole GPU.
 func (c *class) mayHave(whole bool) bool {
-	if c.devices > 1 || c.over { // a CUDA program enumerates one MIG device
+	if c.devices > 1 || c.single || c.over { // a CUDA program enumerates one MIG device
 		return whole
 	}
 	if c.slice != "" {

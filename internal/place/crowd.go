@@ -21,7 +21,7 @@ func placeCrowded(gpus []GPU, requests []Request) (r Result) {
 	}
 	crowded := func(a resource.Address) bool { return over[a] }
 	for _, crowding := range crowdings {
-		r = placeDevices(gpus, requests, crowding)
+		r = placeGroups(gpus, requests, crowding)
 		if !slices.ContainsFunc(r.Refused, func(refused Refusal) bool { return slices.ContainsFunc(refused.Addresses, crowded) }) {
 			break
 		}

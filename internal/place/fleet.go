@@ -45,7 +45,10 @@ func newFleet(gpus []GPU, requests []Request, crowding float64) *fleet {
 	for _, r := range f.requests {
 		k := keyOf(r)
 		if known[k] == nil {
-			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), slice: r.Want.Slice, over: r.Want.Oversubscribe, crowding: crowding}
+			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), single: r.single, slice: r.Want.Slice, over: r.Want.Oversubscribe, crowding: crowding}
+			if r.single {
+				known[k].devices = 1
+			}
 			f.classes = append(f.classes, known[k])
 		}
 		f.classOf = append(f.classOf, known[k])

@@ -363,7 +363,7 @@ func several(r *rand.Rand, all []Request) []Request {
 		if _, chosen := gpus[all[i].Address.Name]; !chosen {
 			gpus[all[i].Address.Name] = r.IntN(4)
 		}
-		if want.Sharing != resource.SharingMIG {
+		if want.Sharing != resource.SharingMIG && want.Sharing != resource.SharingMPS { // TestGroups has the latter
 			want.GPUs = gpus[all[i].Address.Name]
 		}
 	}

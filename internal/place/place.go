@@ -26,6 +26,7 @@ type Request struct {
 
 	KeptMore []resource.Slice // with Kept: those of its other devices
 	device   int              // which of its devices this is a request for
+	single   bool             // for one device of several, on a GPU that is given
 }
 
 // GPU is one physical GPU, with the restrictions on its use.

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
@@ -427,6 +428,11 @@ func (b *builder) giveBack(c diff.GPUChange) {
 	for _, m := range b.stopped(c) { // before the compute mode lets other programs use the GPU
 		step(daemonStep("stop-mps", m), begin, StopMPS{Host: c.Host, GPU: c.UUID, MPS: m})
 		begin = before[len(before)-1:]
+		for _, uuid := range strings.Split(m.GPUs, ",") { // the others come later
+			if other := (resource.GPUKey{Host: c.Host, UUID: uuid}); other != at {
+				b.ended[other] = append(b.ended[other], begin...)
+			}
+		}
 	}
 	// If the project has to wait for others with the rest, it must not make others wait.
 	if c.Action == diff.Delete && c.Settings != (resource.Settings{}) {

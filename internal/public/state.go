@@ -46,6 +46,7 @@ type MPS struct {
 	MemoryMiB int    `json:"memory_mib"`        // that one program can allocate, MiB
 	Profile   string `json:"profile,omitempty"` // of the MIG slice; missing for the whole GPU
 	Start     int    `json:"start,omitempty"`   // first slot of the slice
+	GPUs      string `json:"gpus,omitempty"`    // UUIDs of the GPUs, with commas, where it serves several
 }
 
 // StateSession is a session of the state.

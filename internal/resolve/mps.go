@@ -24,12 +24,12 @@ func (r *resolver) daemons(d resource.Desired) resource.Desired {
 		gpu := &d.GPUs[i]
 		for n := range d.Sessions {
 			s := &d.Sessions[n]
-			if s.Slice.Sharing != resource.SharingMPS || !s.IsOn(gpu.Key()) || refused[gpu.Host] {
+			if s.Slice.Sharing != resource.SharingMPS || !s.HasDaemonOf(gpu.Key()) || refused[gpu.Host] {
 				continue
 			}
 			daemon, there := gpu.Of(s.Slice)
 			if !there {
-				if daemon, there = r.daemon(s.Slice.Place(), s.Address); !there {
+				if daemon, there = r.daemon(*s, gpu.Key()); !there {
 					refused[gpu.Host] = true
 					continue
 				}
@@ -44,8 +44,9 @@ func (r *resolver) daemons(d resource.Desired) resource.Desired {
 
 // daemon is the control daemon of a slice or a whole GPU: that of the state, or a new one. There is none where none can
 // run, which is an error on hardware.
-func (r *resolver) daemon(slice resource.Slice, of resource.Address) (daemon resource.MPS, can bool) {
-	gpu := slice.On()
+func (r *resolver) daemon(s resource.Session, gpu resource.GPUKey) (daemon resource.MPS, can bool) {
+	slice, of := s.Slice.Place(), s.Address
+	slice.GPU = gpu.UUID
 	host, _ := r.live.Host(gpu.Host)
 	at := r.attribute(of, "sharing")
 	held, _ := r.prior.GPU(gpu.Host, gpu.UUID)
@@ -53,11 +54,11 @@ func (r *resolver) daemon(slice resource.Slice, of resource.Address) (daemon res
 	if had, there := held.Of(slice); there {
 		daemon.Folder = had.Folder
 	}
-	g, _ := r.live.GPU(gpu.Host, gpu.UUID)
 	if host.MPS.Dir == "" { // the host was not read
 		return daemon, false
 	}
-	switch foreign, serves := foreignDaemon(host, g); {
+	g, foreign, serves := r.foreignDaemon(host, s)
+	switch {
 	case host.MPS.Program == "" && host.Simulated != "":
 		r.report(hcl.DiagWarning, at, fmt.Sprintf("host %q runs no MPS daemon: there is no nvidia-cuda-mps-control", gpu.Host),
 			"Sessions of this simulated host work without it; cosplay's own accounting holds their memory. To run NVIDIA's daemon, "+resource.InstallMPS+".")
@@ -94,16 +95,19 @@ func (r *resolver) attribute(a resource.Address, name string) *hcl.Range {
 	return nil
 }
 
-// foreignDaemon finds a control daemon that is not the project's and serves a GPU. Simulated GPUs of several projects
-// have one UUID: the daemons of cosplay do not serve each other's.
-func foreignDaemon(host resource.Host, g resource.GPU) (resource.ForeignDaemon, bool) {
+// foreignDaemon finds a control daemon that is not the project's and serves a GPU of a session. Simulated GPUs of several
+// projects have one UUID: the daemons of cosplay do not serve each other's.
+func (r *resolver) foreignDaemon(host resource.Host, s resource.Session) (g resource.GPU, d resource.ForeignDaemon, serves bool) {
 	hardware := host.Simulated == ""
-	for _, d := range host.MPS.Foreign {
-		if d.Serves(g, hardware) && (hardware || !strings.Contains(d.Pipe, "/cosplay/mps/")) {
-			return d, true
+	for _, at := range s.On() {
+		g, _ = r.live.GPU(at.Host, at.UUID)
+		for _, d := range host.MPS.Foreign {
+			if d.Serves(g, hardware) && (hardware || !strings.Contains(d.Pipe, "/cosplay/mps/")) {
+				return g, d, true
+			}
 		}
 	}
-	return resource.ForeignDaemon{}, false
+	return g, d, false
 }
 
 func foreignAdvice(d resource.ForeignDaemon) string {

@@ -18,12 +18,43 @@ type MPS struct {
 	MemoryMiB int    `json:"memory_mib"`        // that one program can allocate
 	Profile   string `json:"profile,omitempty"` // of the MIG slice that it serves; "" for the whole GPU
 	Start     int    `json:"start,omitempty"`   // first slot of that slice
+	GPUs      string `json:"gpus,omitempty"`    // UUIDs of all GPUs that it serves, with commas; "" for one GPU or slice
 }
 
 // For is the daemon with limits that are large enough for a session, too.
 func (m MPS) For(s Session) MPS {
 	m.Percent, m.MemoryMiB = max(m.Percent, s.Slice.Percent), max(m.MemoryMiB, s.Target.MemoryMiB+ContextMiB)
+	if len(s.More) > 0 {
+		m.GPUs = strings.Join(s.sortedGPUs(), ",")
+	}
 	return m
+}
+
+// Devices is how many GPUs the daemon serves.
+func (m MPS) Devices() int { return strings.Count(m.GPUs, ",") + 1 }
+
+// MemoryLimits are the limits of a program on each of its devices, as MPS takes them in a variable: "0=6656M,1=6656M".
+func MemoryLimits(devices, mib int) string {
+	var all []string
+	for i := range devices {
+		all = append(all, fmt.Sprintf("%d=%dM", i, mib))
+	}
+	return strings.Join(all, ",")
+}
+
+func (s Session) sortedGPUs() []string {
+	var all []string
+	for _, slice := range s.Slices() {
+		all = append(all, slice.GPU)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// HasDaemonOf reports whether the MPS daemon of a session is that of a GPU: one for several GPUs is that of the first
+// by UUID.
+func (s Session) HasDaemonOf(gpu GPUKey) bool {
+	return s.Slice.Host == gpu.Host && s.sortedGPUs()[0] == gpu.UUID
 }
 
 // Serves reports whether the daemon is for the sessions that have a slice, or the whole GPU.

@@ -64,6 +64,8 @@ func (s Session) PlaceWords() string {
 	switch {
 	case len(s.More) == 0:
 		return s.Slice.String()
+	case s.Slice.Percent > 0:
+		return fmt.Sprintf("%d %% of %d GPUs", s.Slice.Percent, len(s.More)+1)
 	case s.Slice.Shared():
 		return fmt.Sprintf("%d shared GPUs", len(s.More)+1)
 	}

@@ -69,7 +69,10 @@ func Step(s plan.Step, live resource.Live) string {
 }
 
 func ofSlice(m resource.MPS) string {
-	if m.Profile == "" {
+	switch {
+	case m.GPUs != "":
+		return fmt.Sprintf(" of %d GPUs", m.Devices())
+	case m.Profile == "":
 		return ""
 	}
 	return fmt.Sprintf(" of %s, slot %d", m.Profile, m.Start)

@@ -44,13 +44,13 @@ func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior re
 
 // Used is the GPU memory that each session has used so far, of the sessions that count it.
 func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
-	all := map[resource.Address]resource.Use{}
+	all, owner := map[resource.Address]resource.Use{}, prior.Owner()
+	runtimes := map[string]map[string]runtime.Runtime{}
+	for name, h := range p.Machine.Hosts() {
+		runtimes[name] = h.Runtimes(owner)
+	}
 	for _, s := range prior.Sessions {
-		h, open := p.Machine.Hosts()[s.Slice.Host]
-		if !open {
-			continue
-		}
-		if in, there := h.Runtimes(prior.Owner())[s.Runtime]; there {
+		if in, there := runtimes[s.Slice.Host][s.Runtime]; there {
 			if usage, err := in.Usage(s.ID); err == nil {
 				all[s.Address] = usage.Use()
 			}

@@ -23,21 +23,30 @@ func grouped(r Request) bool { return r.Want.Sharing == resource.SharingMPS && r
 
 // placeGroups places sessions with several devices by MPS, and the others on the GPUs that they leave.
 func placeGroups(gpus []GPU, requests []Request, crowding float64) Result {
+	if !slices.ContainsFunc(requests, grouped) {
+		return placeDevices(gpus, requests, crowding)
+	}
 	var others, waiting []Request
 	var groups []*group
+	taken := map[resource.GPUKey]bool{} // by sessions that stay on them
 	ordered := slices.Clone(requests)
 	slices.SortStableFunc(ordered, func(a, b Request) int { return a.Address.Compare(b.Address) })
 	for _, r := range ordered {
-		switch on, stays := keptOn(gpus, r); {
-		case !grouped(r):
+		if !grouped(r) {
 			others = append(others, r)
+			for _, at := range r.kept() {
+				taken[at.On()] = true
+			}
+			continue
+		}
+		switch on, stays := keptOn(gpus, r); {
 		case !stays || !joinGroup(&groups, on, r, crowding):
 			r.Kept, r.KeptMore = nil, nil
 			waiting = append(waiting, r)
 		}
 	}
 	free := slices.DeleteFunc(slices.Clone(gpus), func(g GPU) bool {
-		return slices.ContainsFunc(groups, func(one *group) bool { return one.has(g) }) || slices.ContainsFunc(others, func(r Request) bool { return keptAt(r, g) })
+		return taken[resource.GPUKey{Host: g.Host, UUID: g.UUID}] || slices.ContainsFunc(groups, func(one *group) bool { return one.has(g) })
 	})
 	var refused prose.Groups[Refusal]
 	for _, r := range waiting {
@@ -67,18 +76,21 @@ func placeGroups(gpus []GPU, requests []Request, crowding float64) Result {
 
 // keptOn returns the GPUs that a session has; false if one of them is not there, or if it has none yet.
 func keptOn(gpus []GPU, r Request) (on []GPU, stays bool) {
-	on = slices.DeleteFunc(slices.Clone(gpus), func(g GPU) bool { return !keptAt(r, g) })
+	on = slices.DeleteFunc(slices.Clone(gpus), func(g GPU) bool { return r.keptAt(g) == nil })
 	return on, r.Kept != nil && len(on) == r.Want.Devices()
 }
 
-func keptAt(r Request, g GPU) bool { return r.keptAt(g) != nil }
-
-// keptAt returns the slice that a session has on a GPU; nil for none.
-func (r Request) keptAt(g GPU) *resource.Slice {
+// kept are the slices that a session has and stays in.
+func (r Request) kept() []resource.Slice {
 	if r.Kept == nil {
 		return nil
 	}
-	for _, s := range append([]resource.Slice{*r.Kept}, r.KeptMore...) {
+	return append([]resource.Slice{*r.Kept}, r.KeptMore...)
+}
+
+// keptAt returns the slice that a session has on a GPU; nil for none.
+func (r Request) keptAt(g GPU) *resource.Slice {
+	for _, s := range r.kept() {
 		if s.Host == g.Host && s.GPU == g.UUID {
 			return &s
 		}

@@ -63,8 +63,10 @@ func Past(intent *config.Intent, changes []diff.SessionChange, prior resource.Pr
 			next.ExtendedTo = expired.ExtendedTo
 		}
 		next.Lifetime.TTL, next.Lifetime.IdleTimeout = 0, 0
-		i := slices.IndexFunc(intent.Sessions, func(s config.Session) bool { return s.Address == c.Address })
-		if i >= 0 && lifetime.Of(next, 0).Expired(now) {
+		if !lifetime.Of(next, 0).Expired(now) {
+			continue
+		}
+		if i := slices.IndexFunc(intent.Sessions, func(s config.Session) bool { return s.Address == c.Address }); i >= 0 {
 			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: rangeOf(intent.Sessions[i].Ranges, "stop_at"),
 				Summary: fmt.Sprintf("the stop_at of %s has passed", c.Address),
 				Detail:  "The session expires as soon as it is up, and cosplay expire ends it. Write a later time, or remove stop_at."})

@@ -35,7 +35,7 @@ type Intent struct {
 type Host struct {
 	Name             string        `json:"name"`
 	Simulate         string        `json:"simulate,omitempty"` // what to simulate: "8 x h200"; "" is real hardware
-	Compute          string        `json:"compute,omitempty"`  // ComputeNone, or ""; only of a simulated host
+	Compute          string        `json:"compute,omitempty"`  // "" where the block has none; only of a simulated host
 	NVML             string        `json:"nvml,omitempty"`     // absolute path of the NVML library; "" is the system's
 	Runtime          string        `json:"runtime"`            // RuntimeAuto, or the name of a registered one
 	GPUs             []GPUSelector `json:"gpus,omitempty"`     // the only GPUs to use; empty means all
@@ -53,8 +53,12 @@ type Host struct {
 // RuntimeAuto lets cosplay choose the runtime.
 const RuntimeAuto = "auto"
 
-// ComputeNone lets a program's launch of a kernel succeed on a simulated host, although nothing is computed.
-const ComputeNone = "none"
+// What a simulated host does where a program computes.
+const (
+	ComputeCPU    = "cpu"    // the default: PyTorch's device "cuda" computes on the CPU; a launch of a kernel fails
+	ComputeShapes = "shapes" // PyTorch's device "cuda" has tensors without values; a launch of a kernel fails
+	ComputeNone   = "none"   // a launch of a kernel succeeds, and nothing is computed
+)
 
 // Manage states what cosplay may change on a host's GPUs.
 type Manage struct {

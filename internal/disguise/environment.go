@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,12 +37,15 @@ type pythonFigures struct {
 	Target string   `json:"target"` // "NVIDIA GeForce RTX 2060"
 	Lacks  []string `json:"lacks"`  // number formats: "bf16"
 	Strict bool     `json:"strict"`
+
+	Compute    string `json:"compute,omitempty"` // see resource.Program
+	Capability string `json:"capability"`        // compute capability of the target: "7.5"
 }
 
 // NeedsPython reports whether a session needs the Python part. Otherwise cosplay does not affect Python.
 func NeedsPython(s resource.Session) bool {
 	lacks := s.Target.Lacks()
-	return slices.Contains(lacks, "tf32") || s.Strict && len(lacks) > 0
+	return slices.Contains(lacks, "tf32") || s.Strict && len(lacks) > 0 || s.Emulates()
 }
 
 // InstallPython installs the Python part of the disguise in a session's folder, or removes it if the session does not
@@ -54,7 +58,8 @@ func InstallPython(dir string, s resource.Session) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("making the session's part for Python: %w", err)
 	}
-	figures, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict})
+	figures, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict,
+		Compute: s.Compute, Capability: s.Target.ComputeCapability})
 	if err != nil {
 		return err
 	}
@@ -62,25 +67,26 @@ func InstallPython(dir string, s resource.Session) error {
 		return err
 	}
 	return eachPythonFile(func(name string, text []byte) error {
-		return durable.ReplaceFile(filepath.Join(folder, name), text, 0o644)
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		return durable.ReplaceFile(path, text, 0o644)
 	})
 }
 
+// eachPythonFile gives a function each file, by its path in PythonDir.
 func eachPythonFile(do func(name string, text []byte) error) error {
-	files, err := pythonFiles.ReadDir(PythonDir)
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		text, err := pythonFiles.ReadFile(PythonDir + "/" + file.Name())
-		if err == nil {
-			err = do(file.Name(), text)
+	return fs.WalkDir(pythonFiles, PythonDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".py" {
+			return err
 		}
+		text, err := pythonFiles.ReadFile(path)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		return do(strings.TrimPrefix(path, PythonDir+"/"), text)
+	})
 }
 
 // PythonPath returns the value of PYTHONPATH: the session's Python part, followed by the user's value, or otherwise

@@ -189,6 +189,9 @@ func (p *page) stateSession(s resource.PriorSession) {
 	if len(s.Command) > 0 {
 		add("command", resource.CommandWords(s.Command))
 	}
+	if s.Compute != "" {
+		add("compute", s.Compute)
+	}
 	if s.Strict {
 		add("strict", "true")
 	}

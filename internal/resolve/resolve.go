@@ -275,6 +275,7 @@ func (r *resolver) session(s config.Session, at place.Placed, request resource.R
 	was, made := r.prior.Session(s.Address)
 	session := resource.Session{Address: s.Address, Request: request, Slice: at.Slice, More: at.More, Fit: at.Fit,
 		PreventDestroy: s.Lifecycle.PreventDestroy, Trigger: s.Lifecycle.Digest}
+	session.Compute = r.compute(s.Host, was.Compute, made)
 	if !made {
 		r.fill(s, &session)
 		session.ID = freeID(s.Address, resource.RuntimeNamed(session.Runtime), r.scope.Project, taken)
@@ -291,10 +292,27 @@ func (r *resolver) session(s config.Session, at place.Placed, request resource.R
 	return session
 }
 
+// compute is how PyTorch computes in a session of a host. A session of an older cosplay, which did not have it, keeps
+// that until it is replaced.
+func (r *resolver) compute(host, was string, made bool) string {
+	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == host })
+	switch h := r.intent.Hosts[i]; {
+	case h.Simulate == "":
+		return ""
+	case h.Compute != "":
+		return h.Compute
+	case made && was == "":
+		return ""
+	}
+	return config.ComputeCPU
+}
+
 // fill copies the attributes that are not about placement.
 func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.Target, session.Runtime = s.Target, r.runtime(s.Host)
+	compute := session.Compute
 	session.Program, session.Spec = s.Program, resource.ContainerSpec{}
+	session.Compute = compute
 	session.DependsOn, session.Secret, session.Sealed = s.DependsOn, s.Secret, nil
 	*session = session.Seal(r.prior.Key)
 	maps.Copy(session.Sealed, s.Sealed)

@@ -67,7 +67,8 @@ func (s Session) hash(key string, bounds bool) string {
 		Sealed    map[string]string `json:",omitempty"`
 		More      []Slice           `json:",omitempty"`
 		MPS       string            `json:",omitempty"`
-	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed, s.More, s.MPS})
+		Compute   string            `json:",omitempty"`
+	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed, s.More, s.MPS, s.Compute})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

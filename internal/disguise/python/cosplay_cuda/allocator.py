@@ -1,0 +1,416 @@
+"""The rules by which PyTorch's caching allocator takes memory from CUDA. This file needs neither PyTorch nor a driver:
+a test runs it alone.
+
+A request is rounded up to 512 bytes and served from a block: the smallest free one of its stream and pool that is large
+enough, split if enough remains. If there is none, a segment is requested from the driver. Blocks that become free are
+merged with their neighbours and kept until empty_cache, or until the driver has no more memory."""
+import bisect
+import collections
+import threading
+
+KIB = 1024
+MIB = 1024 * KIB
+SMALLEST = 512  # bytes, and what every size is a multiple of
+SMALL = MIB  # the largest request that the small pool serves
+SMALL_SEGMENT = 2 * MIB
+LARGE_SEGMENT = 20 * MIB
+LARGE_FROM = 10 * MIB  # requests from here on get a segment of their size
+ROUND = 2 * MIB
+
+
+class OutOfMemory(Exception):
+    """The driver has no memory for a segment, and the allocator has none cached."""
+
+    def __init__(self, requested):
+        Exception.__init__(self, requested)
+        self.requested = requested
+
+
+def round_up(size, to):
+    return -(-size // to) * to
+
+
+class Settings:
+    """PYTORCH_CUDA_ALLOC_CONF: "max_split_size_mb:128,roundup_power2_divisions:4"."""
+
+    def __init__(self, text=""):
+        self.max_split = None  # bytes; larger blocks are not split
+        self.divisions = []  # (from this many MiB, divisions), largest first
+        self.expandable = False
+        self.threshold = 0.0
+        for key, value in self.pairs(text):
+            if key == "max_split_size_mb":
+                mib = int(value)
+                if mib <= LARGE_SEGMENT // MIB:
+                    raise ValueError("CachingAllocator option max_split_size_mb too small, must be > %d" % (LARGE_SEGMENT // MIB))
+                self.max_split = mib * MIB
+            elif key == "roundup_power2_divisions":
+                self.divisions = self.steps(value)
+            elif key == "expandable_segments":
+                self.expandable = value.lower() == "true"
+            elif key == "garbage_collection_threshold":
+                self.threshold = float(value)
+                if not 0 < self.threshold < 1:
+                    raise ValueError("garbage_collection_threshold must be greater than 0 and less than 1, not %s" % value)
+
+    @staticmethod
+    def pairs(text):
+        """The options of a text; a comma within brackets belongs to a value."""
+        depth, part, parts = 0, "", []
+        for char in text:
+            depth += (char == "[") - (char == "]")
+            if char == "," and not depth:
+                parts.append(part)
+                part = ""
+            else:
+                part += char
+        for part in parts + [part]:
+            if part.strip():
+                key, _, value = part.partition(":")
+                yield key.strip(), value.strip()
+
+    @staticmethod
+    def steps(value):
+        """4 divides all sizes into 4 steps between powers of 2; [256:1,512:2,>:4] depends on the size in MiB."""
+        if not value.startswith("["):
+            return [(0, int(value))]
+        steps = []
+        for part in value.strip("[]").split(","):
+            key, _, divisions = part.partition(":")
+            steps.append((key.strip(), int(divisions)))
+        numbered = sorted((int(key), divisions) for key, divisions in steps if key != ">")
+        last = [divisions for key, divisions in steps if key == ">"]
+        # The value of a size holds from that size on; ">" from twice the largest one.
+        if last:
+            numbered.append((numbered[-1][0] * 2 if numbered else 0, last[0]))
+        if numbered:
+            numbered[0] = (0, numbered[0][1])
+        return numbered[::-1]
+
+    def rounded(self, size):
+        if size < SMALLEST:
+            return SMALLEST
+        for mib, divisions in self.divisions:
+            if size >= mib * MIB:
+                if divisions > 1 and size > SMALLEST * divisions:
+                    floor = 1 << (size.bit_length() - 1)
+                    return size if size == floor else round_up(size, floor // divisions)
+                break
+        return round_up(size, SMALLEST)
+
+
+def segment_size(size):
+    if size <= SMALL:
+        return SMALL_SEGMENT
+    if size < LARGE_FROM:
+        return LARGE_SEGMENT
+    return round_up(size, ROUND)
+
+
+class Block:
+    __slots__ = ("pool", "segment", "start", "size", "before", "after", "used", "requested")
+
+    def __init__(self, pool, segment, start, size, before=None, after=None):
+        self.pool, self.segment, self.start, self.size = pool, segment, start, size
+        self.before, self.after = before, after
+        self.used = False
+        self.requested = 0
+
+
+class Segment:
+    """Memory that the driver gave in one piece. number grows with time, as the addresses of a driver tend to."""
+
+    __slots__ = ("number", "handle", "size", "stream")
+
+    def __init__(self, number, handle, size, stream):
+        self.number, self.handle, self.size, self.stream = number, handle, size, stream
+
+
+class Pool:
+    """The free blocks of a stream, of small or of large requests, by size and place."""
+
+    __slots__ = ("stream", "small", "free", "count")
+
+    def __init__(self, stream, small, count):
+        self.stream, self.small, self.count = stream, small, count
+        self.free = []  # (size, segment's number, start, block)
+
+    def insert(self, block):
+        bisect.insort(self.free, (block.size, block.segment.number, block.start, block))
+        if block.before or block.after:
+            self.count.split(block.size, 1)
+
+    def remove(self, block):
+        del self.free[bisect.bisect_left(self.free, (block.size, block.segment.number, block.start))]
+        if block.before or block.after:
+            self.count.split(-block.size, -1)
+
+    def best(self, size, max_split):
+        """The smallest free block for a size, already removed; None if there is none."""
+        at = bisect.bisect_left(self.free, (size,))
+        if at == len(self.free):
+            return None
+        block = self.free[at][3]
+        if max_split is not None:
+            if size < max_split <= block.size:
+                return None
+            if size >= max_split and block.size >= size + LARGE_SEGMENT:
+                return None
+        del self.free[at]
+        if block.before or block.after:
+            self.count.split(-block.size, -1)
+        return block
+
+
+class Counter:
+    """A quantity: now, its peak, and the sum of all increases."""
+
+    __slots__ = ("now", "peak", "total")
+
+    def __init__(self):
+        self.now = self.peak = self.total = 0
+
+    def add(self, amount):
+        self.now += amount
+        if amount > 0:
+            self.total += amount
+            if self.now > self.peak:
+                self.peak = self.now
+
+
+QUANTITIES = ("allocation", "segment", "inactive_split", "allocated_bytes", "reserved_bytes", "inactive_split_bytes", "requested_bytes")
+
+
+class Counts:
+    """The quantities of one pool, or of all."""
+
+    __slots__ = QUANTITIES + ("all",)
+
+    def __init__(self, all=None):
+        for name in QUANTITIES:
+            setattr(self, name, Counter())
+        self.all = all  # the counts that include these
+
+    def allocate(self, size, requested):
+        for c in (self, self.all):
+            c.allocation.add(1)
+            c.allocated_bytes.add(size)
+            c.requested_bytes.add(requested)
+
+    def release(self, size, requested):
+        for c in (self, self.all):
+            c.allocation.now -= 1
+            c.allocated_bytes.now -= size
+            c.requested_bytes.now -= requested
+
+    def reserve(self, size, segments):
+        for c in (self, self.all):
+            c.segment.add(segments)
+            c.reserved_bytes.add(size)
+
+    def split(self, size, blocks):
+        for c in (self, self.all):
+            c.inactive_split.add(blocks)
+            c.inactive_split_bytes.add(size)
+
+
+class Allocator:
+    """The allocator of one device. take(size) asks the driver for memory and returns a handle, or None if the driver has
+    too little; give(handle) returns it. settle is called before a decision for which every release must be known."""
+
+    def __init__(self, take, give, settings=None, settle=None):
+        self.take, self.give = take, give
+        self.settings = settings or Settings()
+        self.settle = settle
+        self.all = Counts()
+        self.small, self.large = Counts(self.all), Counts(self.all)
+        self.pools = {}
+        self.segments = {}
+        self.numbers = 0
+        self.limit = None  # bytes of set_per_process_memory_fraction
+        self.retries = self.failures = self.taken = self.given = 0
+        self.oversize = Counter()
+        self.lock = threading.Lock()
+        # A release can happen at any place where Python runs finalizers, also within allocate. So it only notes the
+        # block, and the next allocation, or the next reader of the counts, settles it.
+        self.released = collections.deque()
+        self.release = self.released.append
+
+    def pool(self, size, stream):
+        key = (stream, size <= SMALL)
+        pool = self.pools.get(key)
+        if pool is None:
+            pool = self.pools[key] = Pool(stream, key[1], self.small if key[1] else self.large)
+        return pool
+
+    def allocate(self, requested, stream=0):
+        """Returns a block for a number of bytes greater than 0."""
+        with self.lock:
+            return self._allocate(requested, stream)
+
+    def _allocate(self, requested, stream):
+        if self.released:
+            self._drain()
+        size = self.settings.rounded(requested)
+        pool = self.pool(size, stream)
+        max_split = self.settings.max_split
+        block = pool.best(size, max_split)
+        if block is None and self.settle and self._settled():
+            block = pool.best(size, max_split)
+        if block is None:
+            block = self._grow(pool, size, requested)
+        rest = block.size - size
+        if rest and (rest >= SMALLEST if pool.small or self.settings.expandable
+                     else rest > SMALL and (max_split is None or size < max_split)):
+            other = Block(pool, block.segment, block.start + size, rest, block, block.after)
+            if block.after:
+                block.after.before = other
+            block.after, block.size = other, size
+            pool.insert(other)
+        block.used, block.requested = True, requested
+        everything = self.all.allocated_bytes
+        if self.settle and everything.now + block.size > everything.peak:
+            self._settled()
+        pool.count.allocate(block.size, requested)
+        if max_split is not None and block.size >= max_split:
+            self.oversize.add(1)
+        return block
+
+    def _settled(self):
+        """Learns of all releases; reports whether there were any."""
+        self.settle()
+        if not self.released:
+            return False
+        self._drain()
+        return True
+
+    def _drain(self):
+        while True:
+            try:
+                block = self.released.popleft()
+            except IndexError:
+                return
+            self._free(block)
+
+    def _free(self, block):
+        pool = block.pool
+        pool.count.release(block.size, block.requested)
+        if self.settings.max_split is not None and block.size >= self.settings.max_split:
+            self.oversize.now -= 1
+        block.used = False
+        before, after = block.before, block.after
+        if before and not before.used:
+            pool.remove(before)
+            before.size += block.size
+            before.after = after
+            if after:
+                after.before = before
+            block = before
+        if after and not after.used:
+            pool.remove(after)
+            block.size += after.size
+            block.after = after.after
+            if after.after:
+                after.after.before = block
+        pool.insert(block)
+
+    def _grow(self, pool, size, requested):
+        """A free block of a new segment."""
+        amount = segment_size(size)
+        handle = self._ask(amount)
+        if handle is None:
+            # PyTorch returns all that it has cached, and tries once more.
+            if self.settle:
+                self._settled()
+            block = pool.best(size, self.settings.max_split)
+            if block is not None:
+                return block
+            self.retries += 1
+            self._empty()
+            handle = self._ask(amount)
+        if handle is None:
+            self.failures += 1
+            raise OutOfMemory(requested)
+        self.numbers += 1
+        segment = Segment(self.numbers, handle, amount, pool.stream)
+        self.segments[segment.number] = segment
+        self.taken += 1
+        pool.count.reserve(amount, 1)
+        return Block(pool, segment, 0, amount)
+
+    def _ask(self, amount):
+        if self.limit is not None and self.all.reserved_bytes.now + amount > self.limit:
+            return None
+        return self.take(amount)
+
+    def _empty(self):
+        for pool in self.pools.values():
+            for entry in list(pool.free):
+                block = entry[3]
+                if not block.before and not block.after:
+                    pool.remove(block)
+                    del self.segments[block.segment.number]
+                    self.give(block.segment.handle)
+                    self.given += 1
+                    pool.count.reserve(-block.segment.size, -1)
+
+    def empty_cache(self):
+        with self.lock:
+            self._settle_all()
+            self._empty()
+
+    def _settle_all(self):
+        if self.settle:
+            self.settle()
+        self._drain()
+
+    def counts(self):
+        """The counts, after all releases so far."""
+        with self.lock:
+            self._settle_all()
+            return self.all
+
+    def blocks(self):
+        """For each segment, its blocks in order. Only for reports: the allocator does not need it."""
+        with self.lock:
+            self._settle_all()
+            first = {entry[3].segment.number: entry[3] for pool in self.pools.values() for entry in pool.free}
+        return first
+
+    def reset_peaks(self):
+        with self.lock:
+            self._settle_all()
+            for counts in (self.all, self.small, self.large):
+                for name in QUANTITIES:
+                    counter = getattr(counts, name)
+                    counter.peak = counter.now
+            self.oversize.peak = self.oversize.now
+
+    def stats(self):
+        """memory_stats of PyTorch, by its names."""
+        with self.lock:
+            self._settle_all()
+            result = {}
+            for name, counts in (("all", self.all), ("small_pool", self.small), ("large_pool", self.large)):
+                for quantity in QUANTITIES:
+                    counter = getattr(counts, quantity)
+                    # A block is active as long as it is allocated: no stream computes later than the program.
+                    names = {"allocation": ("allocation", "active"), "allocated_bytes": ("allocated_bytes", "active_bytes")}
+                    for label in names.get(quantity, (quantity,)):
+                        put(result, label + "." + name, counter)
+            put(result, "oversize_allocations", self.oversize)
+            put(result, "oversize_segments", Counter())
+            result["max_split_size"] = -1 if self.settings.max_split is None else self.settings.max_split
+            result["num_alloc_retries"] = self.retries
+            result["num_ooms"] = self.failures
+            result["num_sync_all_streams"] = 0
+            result["num_device_alloc"] = self.taken
+            result["num_device_free"] = self.given
+            return result
+
+
+def put(result, label, counter):
+    result[label + ".current"] = counter.now
+    result[label + ".peak"] = counter.peak
+    result[label + ".allocated"] = counter.total
+    result[label + ".freed"] = counter.total - counter.now

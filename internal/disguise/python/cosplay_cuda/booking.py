@@ -1,0 +1,205 @@
+"""Sees every operation that PyTorch runs: finds the device it runs on, refuses operands of two devices, and books the
+memory of its results."""
+import threading
+
+from . import errors
+from .storages import CPU, OPEN, Tag
+
+UNSET = -3  # no call says on which device the result is
+
+# Operations whose operands may be on several devices, because CUDA's copy them or read them on the host.
+MIXING = frozenset((
+    "copy_", "_to_copy", "_copy_from", "_copy_from_and_resize", "copy", "set_", "index", "index_put", "index_put_", "_index_put_impl_",
+    "_unsafe_index", "_unsafe_index_put", "record_stream", "_pack_padded_sequence", "_pad_packed_sequence", "_pack_padded_sequence_backward",
+    "repeat_interleave", "tensor_split", "_local_scalar_dense", "resize_as_", "_foreach_copy_", "is_set_to", "detach", "lift_fresh",
+    "_thnn_fused_lstm_cell", "_has_same_storage_numel", "_ctc_loss", "ctc_loss", "_use_cudnn_ctc_loss", "slow_conv_forward",
+))
+
+# Of these PyTorch states no argument: their operands are checked by what all element-wise operations share.
+PLAIN_CHECK = frozenset(("add", "sub", "mul", "div", "pow", "where", "eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum"))
+
+
+class Local(threading.local):
+    target = UNSET  # the device that a call names, while it runs
+    ambient = UNSET  # the device of PyTorch's own memory, while a backward pass runs
+
+
+class Plan:
+    """What is known about an operation from its schema."""
+
+    __slots__ = ("fresh", "named", "mixing", "first", "name", "arguments")
+
+    def __init__(self, func):
+        schema = func._schema
+        self.name = schema.name.split("::")[1]
+        returned = [r for r in schema.returns if "Tensor" in str(r.type)]
+        self.fresh = any(r.alias_info is None for r in returned)
+        self.arguments = [a.name for a in schema.arguments]
+        self.named = "device" in self.arguments
+        self.mixing = self.name in MIXING or schema.name.split("::")[0] in ("c10d", "_c10d_functional", "profiler")
+        self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
+
+
+def make(torch, tags, memory):
+    """The mode, to be entered in every thread. memory has the allocators of the devices."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    tag_of = tags.reader()
+    Tensor = torch.Tensor
+    local = Local()
+    plans = {}
+    storage_of = tags.storage
+    put, of_storage = tags.put, tags.of_storage
+
+    def book(tensor, index):
+        """Puts the storage of a new tensor on a device."""
+        try:
+            storage = storage_of(tensor)
+        except (RuntimeError, NotImplementedError, AttributeError):
+            for part in parts_of(tensor):
+                book(part, index)
+            return
+        tag = of_storage(storage)
+        if tag is None:
+            if index == OPEN:
+                put(storage, Tag(OPEN))
+            elif not tensor.is_meta:
+                put(storage, memory.tag(index, storage.nbytes()))
+        elif tag.index == OPEN and index >= 0:
+            adopt(tag, storage, index)
+
+    def adopt(tag, storage, index):
+        new = memory.tag(index, storage.nbytes())
+        tag.index, tag.block, tag.release, new.block = index, new.block, new.release, None
+
+    def parts_of(tensor):
+        if tensor.layout is torch.sparse_coo:
+            return tensor._indices(), tensor._values()
+        if tensor.layout in (getattr(torch, "sparse_csr", None), getattr(torch, "sparse_bsr", None)):
+            return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+        if tensor.layout in (getattr(torch, "sparse_csc", None), getattr(torch, "sparse_bsc", None)):
+            return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+        if tensor.layout is torch._mkldnn:
+            raise errors.unsupported("An MKL-DNN tensor on a CUDA device")
+        return ()
+
+    def book_all(result, index):
+        if isinstance(result, Tensor):
+            book(result, index)
+        elif isinstance(result, (list, tuple)):
+            for part in result:
+                if part is not None:
+                    book_all(part, index)
+
+    def operands(args, kwargs):
+        for group in (args, kwargs.values() if kwargs else ()):
+            for arg in group:
+                if isinstance(arg, Tensor):
+                    yield arg
+                elif type(arg) is list or type(arg) is tuple:
+                    for part in arg:
+                        if isinstance(part, Tensor):
+                            yield part
+
+    def refuse(plan, args, kwargs):
+        """Raises the error of operands on several devices; returns if they are allowed together."""
+        found, seen = [], set()
+        names = dict(zip(plan.arguments, args))
+        names.update(kwargs or {})
+        for name, arg in names.items():
+            for tensor in operands((arg,), None):
+                tag = tag_of(tensor)
+                index = CPU if tag is None else tag.index
+                if index == OPEN or index == CPU and tensor.dim() == 0 or tensor.is_meta:
+                    continue
+                if index not in seen:
+                    seen.add(index)
+                    found.append((index, name))
+        if len(found) > 1:
+            if plan.name.rstrip("_") in PLAIN_CHECK:
+                found.sort(key=lambda f: f[0] == CPU)  # the element-wise check starts from a GPU
+            raise errors.two_devices(torch, plan.name, plan.name.rstrip("_") in PLAIN_CHECK, found)
+
+    def adopt_operands(args, kwargs, index):
+        for tensor in operands(args, kwargs):
+            tag = tag_of(tensor)
+            if tag is not None and tag.index == OPEN:
+                adopt(tag, storage_of(tensor), index)
+
+    class Booking(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            key = id(func)
+            plan = plans.get(key)
+            if plan is None:
+                plan = plans[key] = Plan(func)
+            index, mixed, opened = CPU, False, False
+            host = False  # an operand on the CPU that is not a number
+            for arg in args:
+                if isinstance(arg, Tensor):
+                    tag = tag_of(arg)
+                    if tag is None:
+                        if not host:
+                            host = arg.dim() > 0
+                    elif tag.index >= 0:
+                        if index >= 0 and index != tag.index:
+                            mixed = True
+                        else:
+                            index = tag.index
+                    elif tag.index == OPEN:
+                        opened = True
+                elif type(arg) is list or type(arg) is tuple:
+                    for part in arg:
+                        if isinstance(part, Tensor):
+                            tag = tag_of(part)
+                            if tag is None:
+                                if not host:
+                                    host = part.dim() > 0
+                            elif tag.index >= 0:
+                                if index >= 0 and index != tag.index:
+                                    mixed = True
+                                else:
+                                    index = tag.index
+                            elif tag.index == OPEN:
+                                opened = True
+            if kwargs:
+                for arg in operands(kwargs.values(), None):
+                    tag = tag_of(arg)
+                    if tag is None:
+                        host = host or arg.dim() > 0
+                    elif tag.index >= 0:
+                        if index >= 0 and index != tag.index:
+                            mixed = True
+                        else:
+                            index = tag.index
+                    elif tag.index == OPEN:
+                        opened = True
+            if index >= 0:
+                if (host or mixed) and not plan.mixing:
+                    refuse(plan, args, kwargs)
+                if opened:
+                    adopt_operands(args, kwargs, index)
+            result = func(*args, **kwargs) if kwargs else func(*args)
+            if plan.fresh:
+                if plan.named:
+                    target = local.target
+                    if target == UNSET:
+                        target = index
+                        if index < 0 and not host and not args_have_tensor(args):
+                            target = OPEN if local.ambient == UNSET else local.ambient
+                    index = target
+                elif index < 0 and opened:
+                    index = OPEN
+                if index >= 0 or index == OPEN:
+                    if isinstance(result, Tensor):
+                        book(result, index)
+                    else:
+                        book_all(result[:1] if plan.first else result, index)
+            return result
+
+    def args_have_tensor(args):
+        for _ in operands(args, None):
+            return True
+        return False
+
+    Booking.local, Booking.book, Booking.tag_of = local, staticmethod(book_all), staticmethod(tag_of)
+    return Booking

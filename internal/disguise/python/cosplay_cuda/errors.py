@@ -1,0 +1,63 @@
+"""The errors that programs see, in PyTorch's words where it has them."""
+GIB = 1024 ** 3
+
+
+def size(count):
+    """As PyTorch prints a size."""
+    if count <= 1024:
+        return "%d bytes" % count
+    if count <= 1024 ** 2:
+        return "%.2f KiB" % (count / 1024.0)
+    if count <= GIB:
+        return "%.2f MiB" % (count / 1024.0 ** 2)
+    return "%.2f GiB" % (count / float(GIB))
+
+
+def unsupported(what, why=None):
+    """For what a session without a GPU cannot do."""
+    return RuntimeError("%s is not available in this session: its host has no GPU, and the CPU computes%s" % (what, "; " + why if why else ""))
+
+
+def version(torch):
+    """(2, 6) for "2.6.0+debian"."""
+    parts = torch.__version__.split(".")
+    return int(parts[0]), int(parts[1])
+
+
+def out_of_memory(torch, device, state, requested, free, total):
+    """The error of an allocation that does not fit. state is the device's allocator."""
+    allocated, reserved = state.all.allocated_bytes.now, state.all.reserved_bytes.now
+    kind = getattr(torch, "OutOfMemoryError", None) or torch.cuda.OutOfMemoryError
+    if version(torch) < (2, 1):
+        text = ("CUDA out of memory. Tried to allocate %s (GPU %d; %s total capacity; %s already allocated; %s free; %s%s reserved in total by "
+                "PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.  See documentation "
+                "for Memory Management and PYTORCH_CUDA_ALLOC_CONF")
+        allowed = "" if state.limit is None else "%s allowed; " % size(state.limit)
+        return kind(text % (size(requested), device, size(total), size(allocated), size(free), allowed, size(reserved)))
+    text = ("CUDA out of memory. Tried to allocate %s. GPU %d has a total capac%s of %s of which %s is free. Including non-PyTorch memory, this "
+            "process has %s memory in use. %sOf the allocated memory %s is allocated by PyTorch, and %s is reserved by PyTorch but unallocated. "
+            "If reserved but unallocated memory is large try setting %s to avoid fragmentation.  See documentation for Memory Management  (%s)")
+    newer = version(torch) >= (2, 2)
+    allowed = "" if state.limit is None else "%s allowed; " % size(state.limit)
+    where = "https://pytorch.org/docs/stable/notes/cuda.html#environment-variables"
+    return kind(text % (
+        size(requested), device, "ity" if newer else "ty", size(total), size(free), size(total - free), allowed, size(allocated),
+        size(reserved - allocated), "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" if newer else "max_split_size_mb",
+        where if newer else "PYTORCH_CUDA_ALLOC_CONF"))
+
+
+def two_devices(torch, operation, plain, found):
+    """For an operation on tensors of several devices. found has the device and the argument's name of each first one."""
+    first, second = device_name(found[0][0]), device_name(found[1][0])
+    method = "%s_%s" % ("wrapper_CUDA" if version(torch) >= (2, 0) else "wrapper", "_" + operation if version(torch) < (2, 0) else operation)
+    if plain:
+        return RuntimeError("Expected all tensors to be on the same device, but found at least two devices, %s and %s!" % (first, second))
+    if version(torch) >= (2, 9):
+        return RuntimeError("Expected all tensors to be on the same device, but got %s is on %s, different from other tensors on %s "
+                            "(when checking argument in method %s)" % (found[1][1], second, first, method))
+    return RuntimeError("Expected all tensors to be on the same device, but found at least two devices, %s and %s! "
+                        "(when checking argument for argument %s in method %s)" % (first, second, found[1][1], method))
+
+
+def device_name(index):
+    return "cpu" if index < 0 else "cuda:%d" % index

@@ -1,0 +1,43 @@
+"""The memory of the session's devices: one caching allocator for each, over the session's driver."""
+import os
+
+from . import allocator, errors
+from .storages import Tag
+
+VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+
+
+class Memory:
+    def __init__(self, torch, driver, tags, stream):
+        self.torch, self.driver, self.tags = torch, driver, tags
+        self.stream = stream  # returns the number of a device's current stream
+        self.allocators = {}
+        self.settings = None
+        self.caching = not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING")
+
+    def of(self, index):
+        state = self.allocators.get(index)
+        if state is None:
+            if self.settings is None:
+                text = next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
+                self.settings = allocator.Settings(text)
+            state = self.allocators.setdefault(index, allocator.Allocator(
+                lambda size: self.driver.take(index, size), lambda handle: self.driver.give(index, handle), self.settings,
+                None if self.tags.exact else self.tags.settle))
+        return state
+
+    def tag(self, index, size):
+        """The tag of a new storage of this size, booked."""
+        if not size:
+            return Tag(index)
+        state = self.allocators.get(index) or self.of(index)
+        try:
+            block = state.allocate(size, self.stream(index))
+        except allocator.OutOfMemory:
+            free, total = self.driver.memory(index)
+            raise errors.out_of_memory(self.torch, index, state, size, free, total) from None
+        return Tag(index, block, state.release)
+
+    def empty_cache(self):
+        for state in list(self.allocators.values()):
+            state.empty_cache()

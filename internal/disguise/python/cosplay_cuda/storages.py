@@ -1,0 +1,112 @@
+"""Which device a storage is on, and the memory that it has there. Every tensor computes on the CPU, so the device is a
+fact that is kept beside the storage, and that all of its views share."""
+import collections
+
+CPU = -1  # the index of the CPU
+OPEN = -2  # memory that PyTorch made for its own use: it belongs to the device of the first tensor that it meets
+
+
+class Tag:
+    """What is kept beside a storage. Its block is released when the storage dies."""
+
+    __slots__ = ("index", "block", "release", "pinned")
+
+    def __init__(self, index, block=None, release=None, pinned=False):
+        self.index, self.block, self.release, self.pinned = index, block, release, pinned
+
+    def __del__(self):
+        if self.block is not None:
+            self.release(self.block)
+
+
+class ByAttribute:
+    """From PyTorch 2.1 on the Python object of a storage lives as long as the storage, so it can carry the tag."""
+
+    exact = True  # a release is known at once
+
+    def __init__(self, torch):
+        torch.UntypedStorage._cosplay_tag = None
+        self.storage = torch._C._TensorBase.untyped_storage
+
+    def of_storage(self, storage):
+        return storage._cosplay_tag
+
+    def put(self, storage, tag):
+        storage._cosplay_tag = tag
+
+    def settle(self):
+        pass
+
+    def reader(self):
+        """A function that returns the tag of a tensor; it is called for each argument of each operation."""
+        storage = self.storage
+
+        def tag_of(tensor):
+            try:
+                return storage(tensor)._cosplay_tag
+            except (RuntimeError, NotImplementedError, AttributeError):
+                return of_parts(tensor, tag_of)
+
+        return tag_of
+
+
+class ByTable:
+    """Before that, a table with weak references, which can only be asked whether their storage still lives."""
+
+    exact = False
+    YOUNG = 12  # how many of the newest are asked at each allocation
+
+    def __init__(self, torch):
+        self.tags = {}  # by the address of the storage, which is not used again while there is a weak reference to it
+        self.young = collections.deque(maxlen=self.YOUNG)
+        self.expired, self.forget = torch.UntypedStorage._expired, torch.UntypedStorage._free_weak_ref
+        self.storage = torch._C._TensorBase._storage if hasattr(torch._C._TensorBase, "_storage") else torch._C._TensorBase.untyped_storage
+
+    def of_storage(self, storage):
+        return self.tags.get(storage._cdata)
+
+    def put(self, storage, tag):
+        key = storage._cdata
+        if key not in self.tags:
+            storage._weak_ref()  # the address of the weak reference is that of the storage
+        self.tags[key] = tag
+        for other in list(self.young):
+            if other in self.tags and self.expired(other):
+                self._drop(other)
+        self.young.append(key)
+
+    def _drop(self, key):
+        if self.tags.pop(key, None) is not None:
+            self.forget(key)
+
+    def settle(self):
+        expired = self.expired
+        for key in [key for key in list(self.tags) if expired(key)]:
+            self._drop(key)
+
+    def reader(self):
+        storage, find = self.storage, self.tags.get
+
+        def tag_of(tensor):
+            try:
+                return find(storage(tensor)._cdata)
+            except (RuntimeError, NotImplementedError, AttributeError):
+                return of_parts(tensor, tag_of)
+
+        return tag_of
+
+
+def of_parts(tensor, tag_of):
+    """The tag of a tensor that has no storage: a sparse one is where its values are."""
+    try:
+        if tensor.is_sparse:
+            return tag_of(tensor._values())
+        if tensor.layout.__reduce__() in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
+            return tag_of(tensor.values())
+    except (RuntimeError, NotImplementedError, AttributeError):
+        pass
+    return None
+
+
+def choose(torch, version):
+    return ByAttribute(torch) if version >= (2, 1) else ByTable(torch)

@@ -17,6 +17,10 @@ DTYPES = {
 def prepare(torch):
     with open(os.path.join(os.path.dirname(__file__), "session.json")) as file:
         session = json.load(file)
+    if session.get("compute") == "cpu":
+        import cosplay_cuda  # beside this file
+
+        cosplay_cuda.install(torch, session)
     if "tf32" in session["lacks"]:
         without_tf32(torch)
     if session["strict"]:

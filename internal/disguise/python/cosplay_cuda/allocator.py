@@ -120,10 +120,11 @@ class Block:
 class Segment:
     """Memory that the driver gave in one piece. number grows with time, as the addresses of a driver tend to."""
 
-    __slots__ = ("number", "handle", "size", "stream")
+    __slots__ = ("number", "handle", "size", "pool", "first")
 
-    def __init__(self, number, handle, size, stream):
-        self.number, self.handle, self.size, self.stream = number, handle, size, stream
+    def __init__(self, number, handle, size, pool):
+        self.number, self.handle, self.size, self.pool = number, handle, size, pool
+        self.first = Block(pool, self, 0, size)  # it stays the first: a block is merged into the one before it
 
 
 class Pool:
@@ -332,11 +333,11 @@ class Allocator:
             self.failures += 1
             raise OutOfMemory(requested)
         self.numbers += 1
-        segment = Segment(self.numbers, handle, amount, pool.stream)
+        segment = Segment(self.numbers, handle, amount, pool)
         self.segments[segment.number] = segment
         self.taken += 1
         pool.count.reserve(amount, 1)
-        return Block(pool, segment, 0, amount)
+        return segment.first
 
     def _ask(self, amount):
         if self.limit is not None and self.all.reserved_bytes.now + amount > self.limit:
@@ -370,12 +371,23 @@ class Allocator:
             self._settle_all()
             return self.all
 
-    def blocks(self):
-        """For each segment, its blocks in order. Only for reports: the allocator does not need it."""
+    def layout(self):
+        """For each segment, its blocks in order, as (start, size, requested, used)."""
         with self.lock:
             self._settle_all()
-            first = {entry[3].segment.number: entry[3] for pool in self.pools.values() for entry in pool.free}
-        return first
+            for segment in self.segments.values():
+                blocks, block = [], segment.first
+                while block:
+                    blocks.append((block.start, block.size, block.requested, block.used))
+                    block = block.after
+                yield segment, blocks
+
+    def reset_totals(self):
+        with self.lock:
+            for counts in (self.all, self.small, self.large):
+                for name in QUANTITIES:
+                    getattr(counts, name).total = 0
+            self.oversize.total = self.retries = self.failures = 0
 
     def reset_peaks(self):
         with self.lock:

@@ -1,5 +1,7 @@
 """The errors that programs see, in PyTorch's words where it has them."""
 GIB = 1024 ** 3
+INVALID_DEVICE = "CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+FORKED = "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
 
 
 def size(count):

@@ -13,11 +13,13 @@ class Memory:
         self.stream = stream  # returns the number of a device's current stream
         self.allocators = {}
         self.settings = None
-        self.caching = not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING")
+        self.forked = False
 
     def of(self, index):
         state = self.allocators.get(index)
         if state is None:
+            if self.forked:
+                raise RuntimeError(errors.FORKED)
             if self.settings is None:
                 text = next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
                 self.settings = allocator.Settings(text)

@@ -1,0 +1,53 @@
+"""PyTorch's CUDA in a session whose host has no GPU: the CPU computes, tensors say and behave as if they were on the
+session's devices, and their memory is booked in the session's account."""
+import threading
+
+from . import booking, devices, driver, errors, memory, native, programs, storages, streams, tensors
+
+
+class Counters:
+    """Bytes that were copied between devices."""
+
+    def __init__(self):
+        self.to_device = self.to_host = self.between = 0
+
+    def copied(self, source, target, tensor):
+        self.moved(source, target, tensor.numel() * tensor.element_size())
+
+    def moved(self, source, target, size):
+        if source < 0 <= target:
+            self.to_device += size
+        elif target < 0 <= source:
+            self.to_host += size
+        elif source != target:
+            self.between += size
+
+
+def install(torch, session):
+    version = errors.version(torch)
+    if version < (1, 13):
+        raise RuntimeError("this session's host has no GPU; PyTorch 1.13 and later can compute on the CPU in its place, and this is %s" % torch.__version__)
+    tags = storages.choose(torch, version)
+    connection = driver.Driver()
+    account = memory.Memory(torch, connection, tags, streams.stream_of)
+    capability = tuple(int(part) for part in session["capability"].split("."))
+    mode = booking.make(torch, tags, account)
+    counters = Counters()
+    places = devices.Devices(torch, mode, tags, counters)
+    native.install(torch, connection, account, capability)
+    places.install()
+    tensors.install(torch, places, account)
+    programs.install(torch, places, mode, session, capability)
+    in_every_thread(mode)
+
+
+def in_every_thread(mode):
+    """PyTorch's modes belong to a thread, so each thread that a program starts enters it."""
+    run = threading.Thread._bootstrap_inner
+
+    def bootstrap(self):
+        with mode():
+            run(self)
+
+    threading.Thread._bootstrap_inner = bootstrap
+    mode().__enter__()

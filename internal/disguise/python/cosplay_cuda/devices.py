@@ -1,0 +1,284 @@
+"""Maps CUDA devices in the calls of a program to the CPU, and puts their results on the device that the program named."""
+import contextlib
+import functools
+
+from . import errors, streams
+from .booking import UNSET
+from .storages import CPU
+
+# Functions that make a tensor from sizes and numbers alone.
+CONSTRUCTORS = (
+    "arange", "bartlett_window", "blackman_window", "empty", "empty_permuted", "empty_quantized", "empty_strided", "eye", "from_file", "full",
+    "hamming_window", "hann_window", "kaiser_window", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn", "randperm", "range",
+    "scalar_tensor", "tril_indices", "triu_indices", "zeros", "_efficientzerotensor", "_empty_affine_quantized",
+    "_empty_per_channel_affine_quantized", "fft.fft_fftfreq", "fft.fft_rfftfreq",
+)
+# Functions whose result is on the device of their first tensor, unless they are given another.
+LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like")
+# Functions that make a tensor from data, which can be a tensor of any device.
+FROM_DATA = ("as_tensor", "asarray", "tensor")
+SPARSE = ("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor",
+          "_sparse_coo_tensor_unsafe", "_sparse_compressed_tensor_unsafe", "_sparse_csr_tensor_unsafe")
+
+
+class Devices:
+    def __init__(self, torch, booking, tags, counters):
+        self.torch, self.booking, self.tags, self.counters = torch, booking, tags, counters
+        self.local, self.book, self.tag_of = booking.local, booking.book, booking.tag_of
+        self.cpu = torch.device("cpu")
+        self.known = {}  # torch.device of a CUDA device, by index
+        self.default = CPU  # where set_default_tensor_type puts tensors
+        self.to = torch._C._TensorBase.to
+        self.kinds = (str, int, torch.device)
+
+    def device(self, index):
+        device = self.known.get(index)
+        if device is None:
+            device = self.known[index] = self.torch.device("cuda", index)
+        return device
+
+    def index(self, device):
+        """The index of a device that a program names: CPU, or that of a CUDA device; None for all other devices."""
+        torch = self.torch
+        if device is None:
+            return CPU
+        if isinstance(device, bool) or not isinstance(device, self.kinds):
+            return self.index(torch.device(device))
+        if isinstance(device, int):
+            kind, index = "cuda", device
+        else:
+            if isinstance(device, str):
+                device = torch.device(device)
+            kind, index = device.type, device.index
+        if kind == "cpu":
+            return CPU
+        if kind != "cuda":
+            return None
+        torch.cuda._lazy_init()
+        if index is None or index < 0:
+            return streams.current.device
+        if index >= torch.cuda.device_count():
+            raise RuntimeError(errors.INVALID_DEVICE)
+        return index
+
+    def of(self, tensor):
+        """The index of a tensor's device."""
+        tag = self.tag_of(tensor)
+        return CPU if tag is None or tag.index < 0 else tag.index
+
+    @contextlib.contextmanager
+    def on(self, index):
+        """What is made in this block by functions that can take a device is on this one."""
+        local = self.local
+        before, local.target = local.target, index
+        try:
+            yield
+        finally:
+            local.target = before
+
+    def put(self, result, index):
+        """Books what the mode did not see."""
+        if index >= 0:
+            self.book(result, index)
+        return result
+
+    def move(self, tensor, index, dtype=None, memory_format=None):
+        """A copy of a tensor on another device."""
+        if tensor.requires_grad and self.torch.is_grad_enabled():
+            return self.Move.apply(tensor, index, dtype, memory_format)
+        return self.copy(tensor, index, dtype, memory_format)
+
+    def copy(self, tensor, index, dtype, memory_format):
+        source = self.of(tensor)
+        local = self.local
+        before, local.target = local.target, index
+        try:
+            if memory_format is None:
+                result = self.to(tensor, self.cpu, dtype, False, True)
+            else:
+                result = self.to(tensor, self.cpu, dtype, False, True, memory_format=memory_format)
+        finally:
+            local.target = before
+        self.counters.copied(source, index, result)
+        return self.put(result, index)
+
+    def make_move(self):
+        devices = self
+
+        class Move(self.torch.autograd.Function):
+            """A copy between devices, whose gradient returns to the device of the source."""
+
+            @staticmethod
+            def forward(ctx, tensor, index, dtype, memory_format):
+                ctx.source, ctx.dtype = devices.of(tensor), tensor.dtype
+                return devices.copy(tensor, index, dtype, memory_format)
+
+            @staticmethod
+            def backward(ctx, gradient):
+                if devices.of(gradient) != ctx.source or gradient.dtype != ctx.dtype:
+                    gradient = devices.move(gradient, ctx.source, ctx.dtype)
+                return gradient, None, None, None
+
+        Move.__name__ = "ToCopy"
+        self.Move = Move
+
+    def check_generator(self, generator, index):
+        if generator is None:
+            return
+        of = generator.device.type
+        wanted = "cuda" if index >= 0 else "cpu"
+        if of != wanted and of in ("cuda", "cpu"):
+            raise RuntimeError("Expected a '%s' device type for generator but found '%s'" % (wanted, of))
+
+    def wrap(self, original, name):
+        """A constructor that takes CUDA devices."""
+        local, put, find, cpu = self.local, self.put, self.index, self.cpu
+        like, data = name in LIKE, name in FROM_DATA
+        sparse = name in SPARSE
+        Tensor = self.torch.Tensor
+
+        def constructor(*args, **kwargs):
+            device = kwargs.get("device")
+            if device is None:
+                if like:
+                    return original(*args, **kwargs)
+                index = self.default
+                if data or sparse:
+                    for arg in args[:4]:
+                        if isinstance(arg, Tensor):
+                            index = self.of(arg)
+            else:
+                index = find(device)
+                if index is None:
+                    return original(*args, **kwargs)
+                kwargs["device"] = cpu
+            if "generator" in kwargs:
+                self.check_generator(kwargs["generator"], index)
+            pinned = kwargs.pop("pin_memory", False)
+            before = local.target
+            if data and name != "tensor":
+                result = share(args, kwargs, index)
+            else:
+                local.target = index
+                try:
+                    result = original(*args, **kwargs)
+                finally:
+                    local.target = before
+            if index >= 0:
+                put(result, index)
+            return result.pin_memory() if pinned and index < 0 else result
+
+        def share(args, kwargs, index):
+            """as_tensor and asarray return their argument itself if they can."""
+            before, local.target = local.target, CPU
+            try:
+                result = original(*args, **kwargs)
+            finally:
+                local.target = before
+            first = args[0] if args else None
+            if result is first:
+                return result if self.of(result) == index else self.move(result, index)
+            if isinstance(first, Tensor) and self.of(first) == index:
+                return result
+            return self.move(result, index) if index >= 0 or isinstance(first, Tensor) else result
+
+        functools.update_wrapper(constructor, original, assigned=("__name__", "__doc__", "__qualname__"), updated=())
+        constructor.__module__ = "torch"
+        return constructor
+
+    def install(self):
+        torch = self.torch
+        self.make_move()
+        wrapped = {}
+        remember_constructors(torch)
+        for name in CONSTRUCTORS + LIKE + FROM_DATA + SPARSE:
+            holder, _, last = name.rpartition(".")
+            last = last.replace("fft_", "")
+            module = getattr(torch, holder) if holder else torch
+            original = getattr(module, last, None)
+            if original is not None:
+                wrapper = self.wrap(original, name)
+                setattr(module, last, wrapper)
+                wrapped[original] = wrapper
+                script_as(torch, original, wrapper, name)
+        self.default_device(wrapped)
+        self.generators()
+
+    def default_device(self, wrapped):
+        """with torch.device("cuda") and set_default_device add the device below the functions that programs call."""
+        torch = self.torch
+        if hasattr(torch, "set_default_device"):
+            context = torch.utils._device.DeviceContext
+            constructors = torch.utils._device._device_constructors
+            original = context.__torch_function__
+
+            def add_device(mode, func, types, args=(), kwargs=None):
+                if mode.device.type != "cuda":
+                    return original(mode, func, types, args, kwargs)
+                kwargs = kwargs or {}
+                if func in constructors() and self.local.target < 0 and (kwargs.get("device") is None or not self.named()):
+                    again = wrapped.get(func)
+                    if again is not None:
+                        kwargs["device"] = mode.device
+                        return again(*args, **kwargs)
+                return func(*args, **kwargs)
+
+            context.__torch_function__ = add_device
+        set_type = torch.set_default_tensor_type
+
+        def set_default_tensor_type(kind):
+            name = kind if isinstance(kind, str) else getattr(kind, "__module__", "torch") + "." + kind.__name__
+            self.default = CPU
+            if name.startswith("torch.cuda."):
+                self.default = self.index("cuda")
+                kind = name.replace("torch.cuda.", "torch.")
+            return set_type(kind)
+
+        torch.set_default_tensor_type = set_default_tensor_type
+
+    def named(self):
+        return self.local.target != UNSET
+
+    def generators(self):
+        torch = self.torch
+        base = torch._C.Generator
+
+        class Kind(type(base)):
+            def __instancecheck__(cls, other):
+                return isinstance(other, base)
+
+        class Generator(base, metaclass=Kind):
+            def __new__(cls, device="cpu"):
+                index = self.index(device)
+                generator = base.__new__(cls, self.cpu)
+                generator._index = index
+                return generator
+
+            def __init__(self, device="cpu"):
+                pass
+
+            @property
+            def device(generator):
+                return self.cpu if generator._index < 0 else self.device(generator._index)
+
+        Generator.__module__ = "torch"
+        torch.Generator = Generator
+
+
+def remember_constructors(torch):
+    """PyTorch collects its constructors on first use; it must find its own."""
+    try:
+        torch.utils._device._device_constructors()
+    except AttributeError:
+        pass
+
+
+def script_as(torch, original, wrapper, name):
+    """torch.jit.script knows its functions by identity."""
+    try:
+        builtins = torch.jit._builtins
+        operator = builtins._find_builtin(original)
+        if operator is not None:
+            builtins._register_builtin(wrapper, operator)
+    except (AttributeError, RuntimeError):
+        pass

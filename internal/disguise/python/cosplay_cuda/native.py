@@ -1,0 +1,286 @@
+"""What a CPU build of PyTorch lacks below torch.cuda: the functions of torch._C that PyTorch's own Python code calls.
+torch.cuda itself stays PyTorch's, so it behaves and reports as in the version at hand."""
+import os
+
+from . import errors, streams
+from .driver import SM_COUNT
+
+# Further attributes of a device, by the names of CUDA's numbers.
+ATTRIBUTES = {
+    "warp_size": 10, "shared_memory_per_block": 8, "regs_per_multiprocessor": 82, "max_threads_per_multi_processor": 39,
+    "max_threads_per_block": 1, "shared_memory_per_multiprocessor": 81, "shared_memory_per_block_optin": 97, "L2_cache_size": 38,
+    "clock_rate": 13, "memory_clock_rate": 36, "memory_bus_width": 37, "is_integrated": 18, "is_multi_gpu_board": 84,
+    "pci_bus_id": 33, "pci_device_id": 34, "pci_domain_id": 50,
+}
+
+
+class Properties(object):
+    """What torch.cuda.get_device_properties returns."""
+
+    def __init__(self, driver, index, capability):
+        self.name, self.total_memory = driver.name(index), driver.total(index)
+        self.major, self.minor = capability
+        self.multi_processor_count = driver.attribute(SM_COUNT, index)
+        for name, number in ATTRIBUTES.items():
+            setattr(self, name, driver.attribute(number, index))
+        self.is_integrated, self.is_multi_gpu_board = bool(self.is_integrated), bool(self.is_multi_gpu_board)
+        number = "".join("%02x" % byte for byte in driver.uuid(index))
+        self.uuid = "-".join((number[:8], number[8:12], number[12:16], number[16:20], number[20:]))
+        self.gcnArchName = self.name
+
+    def __repr__(self):
+        return "_CudaDeviceProperties(name='%s', major=%d, minor=%d, total_memory=%dMB, multi_processor_count=%d, uuid=%s, L2_cache_size=%dMB)" % (
+            self.name, self.major, self.minor, self.total_memory >> 20, self.multi_processor_count, self.uuid, self.L2_cache_size >> 20)
+
+
+def nested(stats):
+    """{"a.b": 1} as {"a": {"b": 1}}."""
+    result = {}
+    for label, value in stats.items():
+        parts, at = label.split("."), result
+        for part in parts[:-1]:
+            at = at.setdefault(part, {})
+        at[parts[-1]] = value
+    return result
+
+
+class Runtime(object):
+    """torch.cuda.cudart(): the functions of CUDA's runtime that PyTorch exposes."""
+
+    class cudaError(int):
+        success = 0
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def cudaGetErrorString(self, code):
+        return "no error" if int(code) == 0 else "CUDA error %d" % int(code)
+
+    def cudaMemGetInfo(self, device):
+        return self.driver.memory(device)
+
+    def cudaHostRegister(self, *args):
+        return 0
+
+    cudaHostUnregister = cudaProfilerStart = cudaProfilerStop = cudaProfilerInitialize = cudaStreamDestroy = cudaHostRegister
+
+
+class Range(object):
+    """NVIDIA's marks for profilers, which nothing reads here."""
+
+    def __init__(self):
+        self.depth = 0
+
+    def rangePushA(self, text):
+        self.depth += 1
+        return self.depth - 1
+
+    def rangePop(self):
+        self.depth -= 1
+        return self.depth
+
+    def rangeStartA(self, text):
+        return 0
+
+    def rangeEnd(self, number):
+        return None
+
+    markA = deviceRangeStart = deviceRangeEnd = rangeEnd
+
+
+def functions(torch, driver, memory, capability):
+    """The functions by their names in torch._C."""
+    current = streams.current
+
+    def set_device(index):
+        if index >= 0:
+            check(index)
+            current.device = index
+
+    def check(index):
+        count = torch.cuda.device_count()
+        if not 0 <= index < count:
+            raise RuntimeError("CUDA error: invalid device ordinal")
+
+    def exchange(index):
+        before = current.device
+        if index >= 0:
+            set_device(index)
+            return before
+        return -1
+
+    def start():
+        if driver.count() == 0:
+            raise RuntimeError("No CUDA GPUs are available")
+        count = driver.count()
+        # The CPU computes, so its generator is that of every device: the same seed gives the numbers of the CPU.
+        torch.cuda.default_generators = (torch.default_generator,) * count
+        known = [Properties(driver, index, capability) for index in range(count)]
+        torch.cuda._get_device_properties = known.__getitem__
+
+    def of_device(index):
+        check(index)
+        return memory.of(index)
+
+    def stream_parts(index):
+        number = streams.stream_of(index)
+        return (number, index, streams.CUDA_TYPE) if errors.version(torch) >= (2, 0) else streams.pack(index, number)
+
+    def default_stream(index):
+        return (0, index, streams.CUDA_TYPE) if errors.version(torch) >= (2, 0) else streams.pack(index, 0)
+
+    def set_stream(packed=None, stream_id=None, device_index=None, device_type=None):
+        if packed is not None:
+            device_index, stream_id = packed >> 32, packed & 0xFFFFFFFF
+        current.device = device_index
+        current.streams[device_index] = stream_id
+
+    def set_fraction(fraction, index):
+        of_device(index).limit = int(fraction * driver.total(index))
+
+    def get_fraction(index):
+        limit = of_device(index).limit
+        return 1.0 if limit is None else limit / float(driver.total(index))
+
+    def snapshot(*args):
+        found = []
+        for device, state in memory.allocators.items():
+            for segment, blocks in state.layout():
+                used = sum(size for _, size, _, taken in blocks if taken)
+                found.append({
+                    "device": device, "address": segment.handle, "total_size": segment.size, "allocated_size": used, "active_size": used,
+                    "requested_size": sum(wanted for _, _, wanted, taken in blocks if taken), "stream": segment.pool.stream,
+                    "segment_type": "small" if segment.pool.small else "large", "segment_pool_id": (0, 0), "is_expandable": False, "frames": [],
+                    "blocks": [{"size": size, "requested_size": wanted, "address": segment.handle + at, "frames": [],
+                                "state": "active_allocated" if taken else "inactive"} for at, size, wanted, taken in blocks]})
+        return found if errors.version(torch) < (2, 1) else {"segments": found, "device_traces": [[] for _ in range(driver.count())],
+                                                             "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": ""}, "external_annotations": []}
+
+    raw = {}
+
+    def raw_alloc(size, stream=0):
+        tag = memory.tag(current.device, size)
+        address = memory.allocators[current.device].segments[tag.block.segment.number].handle + tag.block.start
+        raw[address] = tag
+        return address
+
+    sync_mode = [0]
+    return {
+        "_cuda_init": start,
+        "_cuda_getDeviceCount": driver.count,
+        "_cuda_getDevice": lambda: current.device,
+        "_cuda_setDevice": set_device,
+        "_cuda_exchangeDevice": exchange,
+        "_cuda_maybeExchangeDevice": exchange,
+        "_cuda_canDeviceAccessPeer": lambda a, b: a != b,
+        "_cuda_getCompiledVersion": lambda: 0,
+        "_cuda_getDriverVersion": lambda: 0,
+        "_cuda_getArchFlags": lambda: "sm_%d%d" % capability,
+        "_cuda_hasPrimaryContext": lambda index: index in driver.contexts,
+        "_cuda_isInBadFork": lambda: memory.forked,
+        "_cuda_synchronize": lambda: None,
+        "_cuda_sleep": lambda cycles: None,
+        "_cuda_ipc_collect": lambda: None,
+        "_cuda_set_sync_debug_mode": lambda mode: sync_mode.__setitem__(0, mode),
+        "_cuda_get_sync_debug_mode": lambda: sync_mode[0],
+        "_cuda_getCurrentStream": stream_parts,
+        "_cuda_getDefaultStream": default_stream,
+        "_cuda_getCurrentRawStream": streams.stream_of,
+        "_cuda_setStream": set_stream,
+        "_cuda_isCurrentStreamCapturing": lambda: False,
+        "_cuda_getCurrentBlasHandle": lambda: 0,
+        "_cuda_clearCublasWorkspaces": lambda: None,
+        "_cuda_emptyCache": memory.empty_cache,
+        "_cuda_memoryStats": lambda index: nested(of_device(index).stats()),
+        "_cuda_resetAccumulatedMemoryStats": lambda index: of_device(index).reset_totals(),
+        "_cuda_resetPeakMemoryStats": lambda index: of_device(index).reset_peaks(),
+        "_cuda_setMemoryFraction": set_fraction,
+        "_cuda_getMemoryFraction": get_fraction,
+        "_cuda_memorySnapshot": snapshot,
+        "_cuda_getAllocatorBackend": lambda: "native",
+        "_cuda_cudaCachingAllocator_raw_alloc": raw_alloc,
+        "_cuda_cudaCachingAllocator_raw_delete": lambda address: raw.pop(address, None) and None,
+        "_cuda_lock_mutex": lambda: None,
+        "_cuda_unlock_mutex": lambda: None,
+        "_cuda_isHistoryEnabled": lambda: False,
+        "_cuda_set_cudnn_benchmark_limit": lambda limit: None,
+        "_cuda_get_cudnn_benchmark_limit": lambda: 10,
+        "_cuda_tunableop_is_enabled": lambda: False,
+        "_cuda_tunableop_tuning_is_enabled": lambda: False,
+        "_cuda_record_untuned_is_enabled": lambda: False,
+    }
+
+
+# What PyTorch's Python code asks of torch._C besides: each is an error that states the function.
+WITHOUT = (
+    "_cuda_jiterator_compile_and_launch_kernel", "_cuda_recordMemoryHistory", "_cuda_record_memory_history", "_cuda_record_memory_history_legacy",
+    "_cuda_attach_out_of_memory_observer", "_cuda_cudaHostAllocator", "_cuda_changeCurrentAllocator", "_cuda_customAllocator", "_cuda_getAllocator",
+    "_cuda_beginAllocateCurrentStreamToPool", "_cuda_endAllocateCurrentStreamToPool", "_cuda_releasePool", "_cuda_getCheckpointState",
+    "_cuda_setCheckpointPoolState", "_cuda_checkPoolLiveAllocations", "_cuda_cudaCachingAllocator_enable", "_cuda_cudaCachingAllocator_set_allocator_settings",
+    "_cuda_tunableop_enable", "_cuda_tunableop_tuning_enable", "_cuda_tunableop_write_file", "_cuda_tunableop_read_file", "_cuda_tunableop_set_filename",
+    "_cuda_tunableop_get_filename", "_cuda_tunableop_get_results", "_cuda_tunableop_get_validators", "_cuda_record_untuned_enable",
+)
+
+
+def graph_class():
+    class CUDAGraph(object):
+        def __new__(cls, *args, **kwargs):
+            raise errors.unsupported("torch.cuda.CUDAGraph", "run the code without the graph")
+
+    return CUDAGraph
+
+
+def install(torch, driver, memory, capability):
+    provided = functions(torch, driver, memory, capability)
+    provided.update((name, named(name)) for name in WITHOUT)
+    for name, function in provided.items():
+        setattr(torch._C, name, function)
+    cuda = torch.cuda
+    cuda._cudart = Runtime(driver)
+    cuda._is_in_bad_fork = provided["_cuda_isInBadFork"]
+    cuda._exchange_device, cuda._maybe_exchange_device = provided["_cuda_exchangeDevice"], provided["_cuda_maybeExchangeDevice"]
+    cuda.device_count = driver.count
+    cuda.nvtx._nvtx = Range()
+    base, event = streams.make(torch)
+    torch._C._CudaStreamBase, torch._C._CudaEventBase = base, event
+    cuda.streams.Stream.__bases__, cuda.streams.Event.__bases__ = (base,), (event,)
+    torch._C._CUDAGraph = graph = graph_class()
+    cuda.CUDAGraph.__bases__ = (graph,)
+    torch._C._CudaDeviceProperties = cuda._CudaDeviceProperties = Properties
+    if hasattr(torch, "accelerator"):
+        accelerate(torch, provided)
+
+    def forget():
+        if driver.contexts:
+            memory.forked = True
+            memory.allocators.clear()
+            cuda._initialized = False
+
+    os.register_at_fork(after_in_child=forget)
+
+
+def named(name):
+    def missing(*args, **kwargs):
+        raise errors.unsupported("torch._C." + name)
+
+    return missing
+
+
+def accelerate(torch, provided):
+    """torch.accelerator, the newer name of what torch.cuda has."""
+    module = torch.accelerator
+    for name, of_cuda in (("device_count", "device_count"), ("current_device_index", "current_device"), ("current_device_idx", "current_device"),
+                          ("current_stream", "current_stream"), ("set_stream", "set_stream"), ("set_device_index", "set_device"),
+                          ("set_device_idx", "set_device"), ("synchronize", "synchronize"), ("empty_cache", "empty_cache"),
+                          ("memory_stats", "memory_stats"), ("memory_allocated", "memory_allocated"), ("memory_reserved", "memory_reserved"),
+                          ("max_memory_allocated", "max_memory_allocated"), ("max_memory_reserved", "max_memory_reserved"),
+                          ("reset_peak_memory_stats", "reset_peak_memory_stats"), ("get_memory_info", "mem_get_info")):
+        if hasattr(module, name) and hasattr(torch.cuda, of_cuda):
+            setattr(module, name, getattr(torch.cuda, of_cuda))
+    module.is_available = lambda: torch.cuda.device_count() > 0
+    module.current_accelerator = lambda check_available=False: torch.device("cuda")
+    torch._C._accelerator_getAccelerator = lambda: torch.device("cuda")
+    torch._C._accelerator_deviceCount = provided["_cuda_getDeviceCount"]
+    torch._C._accelerator_getDeviceIndex = provided["_cuda_getDevice"]
+    torch._C._accelerator_setDeviceIndex = provided["_cuda_setDevice"]
+    torch._C._accelerator_synchronizeDevice = lambda device: None

@@ -1,0 +1,58 @@
+"""The parts of PyTorch above tensors that have code of their own for CUDA: autograd, AMP, checkpoints, compilation."""
+import functools
+import warnings
+
+from . import errors
+from .booking import UNSET
+
+
+def install(torch, devices, mode, session, capability):
+    autograd(torch, devices)
+    bf16(torch, capability)
+    compile(torch)
+
+
+def autograd(torch, devices):
+    """Memory that PyTorch makes in a backward pass is on the device of the tensor that it starts from."""
+    local = devices.local
+
+    def wrap(function):
+        @functools.wraps(function)
+        def run(tensors, *args, **kwargs):
+            first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
+            index = devices.of(first) if isinstance(first, torch.Tensor) else UNSET
+            before, local.ambient = local.ambient, index
+            target, local.target = local.target, UNSET
+            try:
+                return function(tensors, *args, **kwargs)
+            finally:
+                local.ambient, local.target = before, target
+
+        return run
+
+    torch.autograd.backward = wrap(torch.autograd.backward)
+    torch.autograd.grad = wrap(torch.autograd.grad)
+
+
+def bf16(torch, capability):
+    # From 2.4 on PyTorch counts emulation, which all GPUs have.
+    emulates = errors.version(torch) >= (2, 4)
+
+    def is_bf16_supported(including_emulation=True):
+        return capability >= (8, 0) or emulates and including_emulation
+
+    torch.cuda.is_bf16_supported = is_bf16_supported
+
+
+def compile(torch):
+    if not hasattr(torch, "compile"):
+        return
+    warned = []
+
+    def compile(model=None, **kwargs):
+        if not warned:
+            warned.append(True)
+            warnings.warn("torch.compile is not available in this session: its host has no GPU, and the CPU computes; the code runs uncompiled")
+        return model if model is not None else lambda function: function
+
+    torch.compile = compile

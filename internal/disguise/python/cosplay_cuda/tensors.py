@@ -1,0 +1,274 @@
+"""What tensors and storages say of their device, and how they move between devices."""
+from . import errors
+from .storages import CPU, Tag
+
+
+def install(torch, devices, memory):
+    Tensor, base = torch.Tensor, torch._C._TensorBase
+    tag_of, find, move, of = devices.tag_of, devices.index, devices.move, devices.of
+    local, cpu = devices.local, devices.cpu
+    c_device, c_is_cuda, c_is_cpu = base.device.__get__, base.is_cuda.__get__, base.is_cpu.__get__
+    c_to, c_type, c_copy, c_numpy = base.to, base.type, base.copy_, base.numpy
+    types = types_of(torch)
+
+    def device(self):
+        tag = tag_of(self)
+        if tag is None or tag.index < 0:
+            return c_device(self)
+        return devices.known.get(tag.index) or devices.device(tag.index)
+
+    def is_cuda(self):
+        tag = tag_of(self)
+        return tag is not None and tag.index >= 0 or c_is_cuda(self)
+
+    def is_cpu(self):
+        tag = tag_of(self)
+        return c_is_cpu(self) if tag is None or tag.index < 0 else False
+
+    def get_device(self):
+        return of(self)
+
+    def to(self, *args, **kwargs):
+        first = args[0] if args else None
+        if isinstance(first, torch.dtype):
+            return c_to(self, *args, **kwargs)
+        rest = args[1:]
+        other = first if isinstance(first, Tensor) else kwargs.pop("other", None)
+        if other is not None:
+            place, dtype = of(other), other.dtype
+            if c_device(other).type != "cpu":
+                return c_to(self, other, *rest, **kwargs)
+            if not isinstance(first, Tensor):
+                rest = args
+        else:
+            named = first if args else kwargs.pop("device", None)
+            place = of(self) if named is None else find(named)
+            if place is None or c_device(self).type != "cpu":
+                return c_to(self, cpu if place is not None and named is not None else named, *rest, **kwargs)
+            dtype = rest[0] if rest else kwargs.pop("dtype", None)
+            rest = rest[1:]
+        if place == of(self):
+            if dtype is None:
+                dtype = self.dtype
+            return c_to(self, dtype, *rest, **kwargs)
+        if len(rest) > 2:
+            return c_to(self, *args, **kwargs)  # raises PyTorch's error
+        unknown = set(kwargs) - {"non_blocking", "copy", "memory_format"}
+        if unknown:
+            return c_to(self, *args, **kwargs)
+        return move(self, place, dtype, kwargs.get("memory_format"))
+
+    def cuda(self, device=None, non_blocking=False, memory_format=None):
+        if device is None:
+            device = "cuda"
+        place = find(device)
+        if place is None or place < 0:
+            raise ValueError("Invalid device, must be cuda device")
+        if memory_format is None:
+            return to(self, devices.device(place))
+        return to(self, devices.device(place), memory_format=memory_format)
+
+    def to_cpu(self, memory_format=None):
+        if memory_format is None:
+            return to(self, cpu)
+        return to(self, cpu, memory_format=memory_format)
+
+    def type(self, dtype=None, non_blocking=False, **kwargs):
+        if dtype is None:
+            name = c_type(self)
+            return name.replace("torch.", "torch.cuda.", 1) if of(self) >= 0 else name
+        if isinstance(dtype, torch.dtype):
+            return c_type(self, dtype, non_blocking, **kwargs)
+        name = dtype if isinstance(dtype, str) else "%s.%s" % (dtype.__module__, dtype.__name__)
+        wanted = types.get(name.replace("torch.cuda.", "torch."))
+        if wanted is None:
+            return c_type(self, dtype, non_blocking, **kwargs)
+        if name.startswith("torch.cuda."):
+            return to(self, devices.device(of(self)) if of(self) >= 0 else "cuda", wanted)
+        return to(self, cpu, wanted)
+
+    def type_as(self, other):
+        return to(self, other)
+
+    def copy_(self, source, non_blocking=False, **kwargs):
+        if isinstance(source, Tensor):
+            here, there = of(self), of(source)
+            if here != there:
+                devices.counters.copied(there, here, source)
+                if source.requires_grad and torch.is_grad_enabled():
+                    source = move(source, here)
+        return c_copy(self, source, non_blocking, **kwargs)
+
+    def numpy(self, *args, **kwargs):
+        index = of(self)
+        if index >= 0 and not kwargs.get("force"):
+            raise TypeError("can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+                            % errors.device_name(index))
+        return c_numpy(self, *args, **kwargs)
+
+    def pin_memory(self, device=None):
+        if of(self) >= 0:
+            raise RuntimeError("cannot pin 'torch.cuda.%s' only dense CPU tensors can be pinned" % c_type(self).rpartition(".")[2])
+        if is_pinned(self):
+            return self
+        with devices.on(CPU):
+            result = self.clone()
+        devices.tags.put(storage_of(result), Tag(CPU, pinned=True))
+        return result
+
+    def is_pinned(self, device=None):
+        tag = tag_of(self)
+        return tag is not None and tag.pinned
+
+    storage_of = devices.tags.storage
+
+    def new(name):
+        original = getattr(base, name)
+
+        def new_tensor(self, *args, **kwargs):
+            named = kwargs.get("device")
+            index = of(self) if named is None else find(named)
+            if index is None:
+                return original(self, *args, **kwargs)
+            if named is not None:
+                kwargs["device"] = cpu
+            pinned = kwargs.pop("pin_memory", False)
+            before, local.target = local.target, index
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                local.target = before
+            devices.put(result, index)
+            return result.pin_memory() if pinned and index < 0 else result
+
+        new_tensor.__name__ = name
+        return new_tensor
+
+    def on_host(name, answer):
+        """A method that needs the host's memory; tensors of a GPU have another answer."""
+        original = getattr(Tensor, name)
+
+        def method(self, *args, **kwargs):
+            return original(self, *args, **kwargs) if of(self) < 0 else answer(self)
+
+        method.__name__ = name
+        setattr(Tensor, name, method)
+
+    def no_interface(self):
+        raise AttributeError("a tensor of this session has no __cuda_array_interface__: its host has no GPU, and the CPU computes")
+
+    def no_dlpack(self):
+        raise BufferError("a CUDA tensor of this session cannot be exported by DLPack: its host has no GPU, and the CPU computes")
+
+    Tensor.device, Tensor.is_cuda, Tensor.is_cpu = property(device), property(is_cuda), property(is_cpu)
+    Tensor.__cuda_array_interface__ = property(no_interface)
+    for function in (get_device, to, cuda, type, type_as, copy_, numpy, pin_memory, is_pinned):
+        setattr(Tensor, function.__name__, function)
+    Tensor.cpu = to_cpu
+    Tensor.record_stream = lambda self, stream: None
+    for name in ("new", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros"):
+        if hasattr(base, name):
+            setattr(Tensor, name, new(name))
+    on_host("share_memory_", lambda self: self)
+    on_host("is_shared", lambda self: True)
+    on_host("__dlpack__", no_dlpack)
+    if hasattr(torch, "get_device"):
+        torch.get_device = get_device
+    legacy_types(torch, devices, types)
+    storages(torch, devices, memory)
+
+
+def types_of(torch):
+    """The dtypes of PyTorch's older names, by these: torch.FloatTensor."""
+    names = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8", "Char": "int8", "Short": "int16",
+             "Int": "int32", "Long": "int64", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
+    return {"torch.%sTensor" % name: getattr(torch, dtype) for name, dtype in names.items()}
+
+
+def legacy_types(torch, devices, types):
+    """torch.cuda.FloatTensor and the others: they make tensors, and isinstance knows theirs."""
+
+    class Kind(type):
+        def __instancecheck__(cls, other):
+            return isinstance(other, torch.Tensor) and other.dtype is cls.dtype and devices.of(other) >= 0
+
+    for name, dtype in types.items():
+        short = name[len("torch."):]
+
+        def make(cls, *args, **kwargs):
+            kwargs.pop("device", None)
+            if args and not all(isinstance(arg, int) for arg in args):
+                return torch.tensor(args[0], dtype=cls.dtype, device="cuda")
+            return torch.empty(*(args or (0,)), dtype=cls.dtype, device="cuda")
+
+        setattr(torch.cuda, short, Kind(short, (), {"__new__": make, "dtype": dtype, "is_cuda": True, "__module__": "torch.cuda"}))
+
+
+def storages(torch, devices, memory):
+    Storage = torch.UntypedStorage
+    base = torch._C.StorageBase if hasattr(torch._C, "StorageBase") else Storage.__mro__[1]
+    tags, cpu = devices.tags, devices.cpu
+    c_device, c_resize, new = base.device.__get__, base.resize_, Storage.__new__
+
+    def of(storage):
+        tag = tags.of_storage(storage)
+        return CPU if tag is None or tag.index < 0 else tag.index
+
+    def book(storage, index):
+        if index >= 0:
+            tags.put(storage, memory.tag(index, storage.nbytes()))
+        return storage
+
+    def device(self):
+        index = of(self)
+        return c_device(self) if index < 0 else devices.device(index)
+
+    def make(cls, *args, **kwargs):
+        index = CPU
+        if kwargs.get("device") is not None:
+            index = devices.index(kwargs["device"])
+            if index is None:
+                return new(cls, *args, **kwargs)
+            kwargs["device"] = cpu
+        return book(new(cls, *args, **kwargs), index)
+
+    def copy_to(storage, index):
+        copied = book(new(Storage, storage.nbytes()), index)
+        copied.copy_(storage, False)
+        devices.counters.moved(of(storage), index, storage.nbytes())
+        return copied
+
+    def cuda(self, device=None, *args, **kwargs):
+        index = devices.index("cuda" if device is None else device)
+        return self if index == of(self) else copy_to(self, index)
+
+    def to_cpu(self):
+        return self if of(self) < 0 else copy_to(self, CPU)
+
+    def to(self, *args, **kwargs):
+        device = kwargs.get("device", args[0] if args else None)
+        index = devices.index(device)
+        if index is None:
+            raise errors.unsupported("A storage on %s" % (device,))
+        return self if index == of(self) else copy_to(self, index)
+
+    def resize_(self, size):
+        index = of(self)
+        if index < 0:
+            return c_resize(self, size)
+        new_tag = memory.tag(index, size)
+        result = c_resize(self, size)
+        old = tags.of_storage(self)
+        old.block, new_tag.block = new_tag.block, old.block  # the old memory is released with the new tag
+        old.release = old.release or new_tag.release
+        new_tag.release = new_tag.release or old.release
+        return result
+
+    def no_sharing(self, *args, **kwargs):
+        raise errors.unsupported("Sharing a CUDA tensor with another process", "send tensor.cpu()")
+
+    Storage.__new__ = staticmethod(make)
+    Storage.device, Storage.is_cuda = property(device), property(lambda self: of(self) >= 0)
+    Storage.cuda, Storage.cpu, Storage.resize_, Storage._share_cuda_ = cuda, to_cpu, resize_, no_sharing
+    if hasattr(Storage, "to"):
+        Storage.to = to

@@ -34,7 +34,7 @@ def install(torch, session):
     mode = booking.make(torch, tags, account)
     counters = Counters()
     places = devices.Devices(torch, mode, tags, counters)
-    native.install(torch, connection, account, capability)
+    native.install(torch, connection, account, capability, session.get("sms"))
     places.install()
     tensors.install(torch, places, account)
     programs.install(torch, places, mode, session, capability)
@@ -50,4 +50,8 @@ def in_every_thread(mode):
             run(self)
 
     threading.Thread._bootstrap_inner = bootstrap
-    mode().__enter__()
+    kept.append(mode())
+    kept[0].__enter__()
+
+
+kept = []  # the main thread's mode: some versions of PyTorch hold no reference to it

@@ -27,11 +27,12 @@ class Local(threading.local):
 class Plan:
     """What is known about an operation from its schema."""
 
-    __slots__ = ("fresh", "named", "mixing", "first", "name", "arguments")
+    __slots__ = ("fresh", "named", "mixing", "first", "name", "overload", "arguments")
 
     def __init__(self, func):
         schema = func._schema
         self.name = schema.name.split("::")[1]
+        self.overload = func._overloadname
         returned = [r for r in schema.returns if "Tensor" in str(r.type)]
         self.fresh = any(r.alias_info is None for r in returned)
         self.arguments = [a.name for a in schema.arguments]
@@ -116,9 +117,10 @@ def make(torch, tags, memory):
                     seen.add(index)
                     found.append((index, name))
         if len(found) > 1:
-            if plan.name.rstrip("_") in PLAIN_CHECK:
+            plain = plan.name.rstrip("_") in PLAIN_CHECK
+            if plain:
                 found.sort(key=lambda f: f[0] == CPU)  # the element-wise check starts from a GPU
-            raise errors.two_devices(torch, plan.name, plan.name.rstrip("_") in PLAIN_CHECK, found)
+            raise errors.two_devices(torch, plan.name, plan.overload, plain, found)
 
     def adopt_operands(args, kwargs, index):
         for tensor in operands(args, kwargs):
@@ -147,6 +149,8 @@ def make(torch, tags, memory):
                             index = tag.index
                     elif tag.index == OPEN:
                         opened = True
+                    elif not host:
+                        host = arg.dim() > 0
                 elif type(arg) is list or type(arg) is tuple:
                     for part in arg:
                         if isinstance(part, Tensor):
@@ -161,6 +165,8 @@ def make(torch, tags, memory):
                                     index = tag.index
                             elif tag.index == OPEN:
                                 opened = True
+                            elif not host:
+                                host = part.dim() > 0
             if kwargs:
                 for arg in operands(kwargs.values(), None):
                     tag = tag_of(arg)
@@ -173,6 +179,8 @@ def make(torch, tags, memory):
                             index = tag.index
                     elif tag.index == OPEN:
                         opened = True
+                    else:
+                        host = host or arg.dim() > 0
             if index >= 0:
                 if (host or mixed) and not plan.mixing:
                     refuse(plan, args, kwargs)

@@ -208,8 +208,9 @@ class Devices:
         """with torch.device("cuda") and set_default_device add the device below the functions that programs call."""
         torch = self.torch
         if hasattr(torch, "set_default_device"):
-            context = torch.utils._device.DeviceContext
-            constructors = torch.utils._device._device_constructors
+            from torch.utils import _device
+
+            context, constructors = _device.DeviceContext, _device._device_constructors
             original = context.__torch_function__
 
             def add_device(mode, func, types, args=(), kwargs=None):
@@ -267,10 +268,10 @@ class Devices:
 
 def remember_constructors(torch):
     """PyTorch collects its constructors on first use; it must find its own."""
-    try:
-        torch.utils._device._device_constructors()
-    except AttributeError:
-        pass
+    if hasattr(torch, "set_default_device"):
+        from torch.utils import _device
+
+        _device._device_constructors()
 
 
 def script_as(torch, original, wrapper, name):

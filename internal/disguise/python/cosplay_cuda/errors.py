@@ -48,17 +48,22 @@ def out_of_memory(torch, device, state, requested, free, total):
         where if newer else "PYTORCH_CUDA_ALLOC_CONF"))
 
 
-def two_devices(torch, operation, plain, found):
+# Operations whose check has their name alone; that of all others has an underscore and the overload before it.
+STRUCTURED = frozenset(("addmm", "addmv", "baddbmm", "bmm", "cat", "gather", "mm", "nll_loss_backward", "nll_loss_forward", "scatter"))
+
+
+def two_devices(torch, operation, overload, plain, found):
     """For an operation on tensors of several devices. found has the device and the argument's name of each first one."""
-    first, second = device_name(found[0][0]), device_name(found[1][0])
-    method = "%s_%s" % ("wrapper_CUDA" if version(torch) >= (2, 0) else "wrapper", "_" + operation if version(torch) < (2, 0) else operation)
+    first, second, argument = device_name(found[0][0]), device_name(found[1][0]), found[1][1]
     if plain:
         return RuntimeError("Expected all tensors to be on the same device, but found at least two devices, %s and %s!" % (first, second))
+    method = operation if operation in STRUCTURED else "%s_%s" % ("" if overload == "default" else overload, operation)
+    method = "%s_%s" % ("wrapper_CUDA" if version(torch) >= (2, 0) else "wrapper", method)
     if version(torch) >= (2, 9):
         return RuntimeError("Expected all tensors to be on the same device, but got %s is on %s, different from other tensors on %s "
-                            "(when checking argument in method %s)" % (found[1][1], second, first, method))
+                            "(when checking argument in method %s)" % (argument, second, first, method))
     return RuntimeError("Expected all tensors to be on the same device, but found at least two devices, %s and %s! "
-                        "(when checking argument for argument %s in method %s)" % (first, second, found[1][1], method))
+                        "(when checking argument for argument %s in method %s)" % (first, second, argument, method))
 
 
 def device_name(index):

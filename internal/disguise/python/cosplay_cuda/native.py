@@ -17,10 +17,10 @@ ATTRIBUTES = {
 class Properties(object):
     """What torch.cuda.get_device_properties returns."""
 
-    def __init__(self, driver, index, capability):
+    def __init__(self, driver, index, capability, sms=None):
         self.name, self.total_memory = driver.name(index), driver.total(index)
         self.major, self.minor = capability
-        self.multi_processor_count = driver.attribute(SM_COUNT, index)
+        self.multi_processor_count = sms or driver.attribute(SM_COUNT, index)
         for name, number in ATTRIBUTES.items():
             setattr(self, name, driver.attribute(number, index))
         self.is_integrated, self.is_multi_gpu_board = bool(self.is_integrated), bool(self.is_multi_gpu_board)
@@ -88,7 +88,7 @@ class Range(object):
     markA = deviceRangeStart = deviceRangeEnd = rangeEnd
 
 
-def functions(torch, driver, memory, capability):
+def functions(torch, driver, memory, capability, sms):
     """The functions by their names in torch._C."""
     current = streams.current
 
@@ -115,7 +115,7 @@ def functions(torch, driver, memory, capability):
         count = driver.count()
         # The CPU computes, so its generator is that of every device: the same seed gives the numbers of the CPU.
         torch.cuda.default_generators = (torch.default_generator,) * count
-        known = [Properties(driver, index, capability) for index in range(count)]
+        known = [Properties(driver, index, capability, sms) for index in range(count)]
         torch.cuda._get_device_properties = known.__getitem__
 
     def of_device(index):
@@ -230,8 +230,8 @@ def graph_class():
     return CUDAGraph
 
 
-def install(torch, driver, memory, capability):
-    provided = functions(torch, driver, memory, capability)
+def install(torch, driver, memory, capability, sms):
+    provided = functions(torch, driver, memory, capability, sms)
     provided.update((name, named(name)) for name in WITHOUT)
     for name, function in provided.items():
         setattr(torch._C, name, function)

@@ -21,7 +21,7 @@ import (
 // which also takes effect in environments that the user creates later: venv, uv and conda each have their own site
 // folder and do not read each other's.
 //
-//go:embed python/*.py
+//go:embed python/*.py python/cosplay_cuda/*.py
 var pythonFiles embed.FS
 
 // PythonDir is the name of that folder in a session's folder.

@@ -78,6 +78,7 @@ func (p *page) verified(v VerifyView) {
 		p.failed(f)
 	}
 	p.unrunChecks(v)
+	p.emulatedChecks(v)
 	p.oldFacades(v)
 	p.gap()
 	passed, failed, skipped := v.count(verify.Passed), v.Failed(), v.count(verify.Skipped)
@@ -150,6 +151,9 @@ func said(r verify.Result) string {
 	if how := unrun(r.Outcome); how != "" {
 		return how + ": " + r.Why
 	}
+	if r.By != "" {
+		return fmt.Sprintf("%s (computed by the %s)", r.Got.What, r.By)
+	}
 	return r.Got.What
 }
 
@@ -220,6 +224,21 @@ func (p *page) unrunChecks(v VerifyView) {
 	}
 }
 
+// emulatedChecks says how many checks no GPU computed.
+func (p *page) emulatedChecks(v VerifyView) {
+	n := 0
+	for _, s := range v.Sessions {
+		for _, r := range s.Results {
+			if r.By != "" {
+				n++
+			}
+		}
+	}
+	if n > 0 {
+		p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+" computed by the CPU: "), text("PyTorch on a simulated host.")))
+	}
+}
+
 // oldFacades reports sessions with facades of another cosplay. These can still hold, so no check fails for them. The
 // driver has its own check.
 func (p *page) oldFacades(v VerifyView) {
@@ -255,7 +274,7 @@ func (v VerifyView) json() public.Verify {
 }
 
 func checkOf(r verify.Result) public.Check {
-	return public.Check{Check: r.Check, Class: string(r.Class), Way: string(r.Way), Outcome: string(r.Outcome), Expected: r.Expected, Found: r.Got.What, Why: r.Why, Hint: r.Got.Fix}
+	return public.Check{Check: r.Check, Class: string(r.Class), Way: string(r.Way), Outcome: string(r.Outcome), Expected: r.Expected, Found: r.Got.What, Why: r.Why, Hint: r.Got.Fix, By: r.By}
 }
 
 // VerifyJSON writes the same as data.

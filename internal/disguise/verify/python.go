@@ -48,19 +48,24 @@ func python(module, key string, words func(string) string) func(Wanted, Inside) 
 	}
 }
 
-const noRuntime = "PyTorch needs NVIDIA's CUDA runtime, which accepts only NVIDIA's own driver"
+const noRuntime = "PyTorch finds no GPU there without compute = \"cpu\" in the host block"
 
-// torch checks an answer of PyTorch about the GPU. On a simulated host it has none, unless PyTorch found a GPU.
+// torch checks an answer of PyTorch about the GPU. On a simulated host it has one where the CPU computes in its place.
 func torch(key string, words func(string) string) func(Wanted, Inside) answer {
 	ask := python("torch", key, words)
 	return func(w Wanted, in Inside) answer {
 		out := in.Answers[askPython]
 		printed := parse(out.Text)
 		_, fails := printed.first("torch.broken")
-		if gpu, _ := printed.first("torch.gpu"); w.Simulated && gpu != "True" && !fails && !out.absent() {
+		_, lacks := printed.first("torch.missing")
+		if gpu, _ := printed.first("torch.gpu"); w.Simulated && gpu != "True" && !fails && !lacks && !out.absent() {
 			return answer{cannot: noRuntime}
 		}
-		return ask(w, in)
+		a := ask(w, in)
+		if a.skip == "" {
+			a.by, _ = printed.first("torch.by")
+		}
+		return a
 	}
 }
 

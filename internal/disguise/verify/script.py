@@ -71,11 +71,14 @@ def allocated(torch, size):
 
 
 def look_at_torch(torch):
-    if getattr(torch.version, "cuda", None) is None:
+    emulated = "cosplay_cuda" in sys.modules
+    if getattr(torch.version, "cuda", None) is None and not emulated:
         tell("torch.missing", "the session's torch is built without CUDA")
         return
+    if emulated:
+        tell("torch.by", "CPU")
+    attempt("torch.fork", lambda: forked(torch))  # first: is_available starts CUDA, and a fork after that has none
     attempt("torch.gpu", torch.cuda.is_available)
-    attempt("torch.fork", lambda: forked(torch))
     attempt("torch.name", lambda: torch.cuda.get_device_name(0))
     attempt("torch.memory", lambda: torch.cuda.mem_get_info()[1])
     attempt("torch.properties", lambda: "%s, %d" % (
@@ -87,8 +90,9 @@ def look_at_torch(torch):
         tell("torch.below", words(error))
         tell("torch.above", words(error))
         return
-    attempt("torch.above", lambda: allocated(torch, (total if GENTLY else free) + STEP))
-    attempt("torch.below", lambda: allocated(torch, free // 16 if GENTLY else max(free - MARGIN, STEP)))
+    gently = GENTLY or emulated  # the machine may have less memory than the target
+    attempt("torch.above", lambda: allocated(torch, (total if gently else free) + STEP))
+    attempt("torch.below", lambda: allocated(torch, free // 16 if gently else max(free - MARGIN, STEP)))
 
 
 def look_at_pynvml(pynvml):

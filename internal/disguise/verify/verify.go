@@ -58,6 +58,7 @@ type Result struct {
 	Expected string
 	Got      prose.Advice // what was found and, of a failed check, how to fix it
 	Why      string       // it was skipped, or is not applicable
+	By       string       // "CPU" where PyTorch computed on it in place of a GPU
 }
 
 // check is one check. It passes if the found text equals the expected one.
@@ -75,6 +76,7 @@ type answer struct {
 	prose.Advice
 	skip   string
 	cannot string // why a simulated host cannot run it
+	by     string // as in Result
 }
 
 func found(words string) answer { return answer{Advice: prose.Advice{What: words}} }
@@ -94,7 +96,7 @@ func of[S any](class Class, fix string, checks ...check[S]) []check[S] {
 func (c check[S]) run(w Wanted, seen S, way Way) Result {
 	r := Result{Check: c.name, Class: c.class, Way: way, Outcome: Passed, Expected: c.expected(w)}
 	a := c.found(w, seen)
-	r.Got.What, r.Why = a.What, cmp.Or(a.cannot, a.skip)
+	r.Got.What, r.Why, r.By = a.What, cmp.Or(a.cannot, a.skip), a.by
 	switch {
 	case a.cannot != "":
 		r.Outcome = NotApplicable

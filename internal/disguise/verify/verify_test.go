@@ -317,7 +317,7 @@ func TestNotApplicable(t *testing.T) {
 		simulated     bool
 		name, outcome string
 	}{
-		{missing, true, "torch.name", "not_applicable"}, {missing, true, "torch.tf32", "skipped"}, {missing, false, "torch.name", "skipped"},
+		{missing, true, "torch.name", "skipped"}, {missing, true, "torch.tf32", "skipped"}, {missing, false, "torch.name", "skipped"},
 		{none, true, "torch.name", "not_applicable"}, {none, true, "torch.tf32", "passed"}, {none, false, "torch.name", "failed"},
 		{broken, true, "torch.name", "failed"},
 	} {
@@ -328,6 +328,18 @@ func TestNotApplicable(t *testing.T) {
 			if r.Check == c.name && (string(r.Outcome) != c.outcome || (r.Outcome == NotApplicable) != (r.Why == noRuntime)) {
 				t.Errorf("simulated %t: %s is %s (%s), want %s", c.simulated, c.name, r.Outcome, r.Why, c.outcome)
 			}
+		}
+	}
+}
+
+// TestByCPU marks the checks that PyTorch computed without a GPU, and no others.
+func TestByCPU(t *testing.T) {
+	s := sound()
+	s.w.Simulated, s.python["torch.gpu"], s.python["torch.by"] = true, "True", "CPU"
+	for _, r := range s.judge() {
+		byTorch := strings.HasPrefix(r.Check, "torch.") && r.Check != "torch.tf32"
+		if (r.By == "CPU") != byTorch || r.Outcome == Failed {
+			t.Errorf("%s is %s by %q", r.Check, r.Outcome, r.By)
 		}
 	}
 }

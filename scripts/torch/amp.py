@@ -8,7 +8,7 @@ for step in range(6):
     optimizer.zero_grad()
     with torch.autocast(device, dtype=torch.bfloat16):
         out = model(x)
-        loss = torch.nn.functional.cross_entropy(out, y)
+        loss = torch.nn.functional.cross_entropy(out.float(), y)
     assert out.dtype == torch.bfloat16
     scaler.scale(loss).backward()
     scaler.step(optimizer)

@@ -2,7 +2,7 @@
 memory of its results."""
 import threading
 
-from . import errors
+from . import amp, errors
 from .storages import CPU, OPEN, Tag
 
 UNSET = -3  # no call says on which device the result is
@@ -48,6 +48,7 @@ def make(torch, tags, memory):
     tag_of = tags.reader()
     Tensor = torch.Tensor
     local = Local()
+    half = amp.half(torch)
     plans = {}
     storage_of = tags.storage
     put, of_storage = tags.put, tags.of_storage
@@ -186,7 +187,10 @@ def make(torch, tags, memory):
                     refuse(plan, args, kwargs)
                 if opened:
                     adopt_operands(args, kwargs, index)
-            result = func(*args, **kwargs) if kwargs else func(*args)
+            try:
+                result = func(*args, **kwargs) if kwargs else func(*args)
+            except RuntimeError as error:
+                result = half(func, args, kwargs or {}, error)
             if plan.fresh:
                 if plan.named:
                     target = local.target

@@ -205,6 +205,11 @@ def functions(torch, driver, memory, capability, sms):
         "_cuda_isHistoryEnabled": lambda: False,
         "_cuda_set_cudnn_benchmark_limit": lambda limit: None,
         "_cuda_get_cudnn_benchmark_limit": lambda: 10,
+        "_cuda_hostMemoryStats": lambda: {},
+        "_cuda_resetAccumulatedHostMemoryStats": lambda: None,
+        "_cuda_resetPeakHostMemoryStats": lambda: None,
+        "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
+        "_cuda_getCurrentSolverHandle": lambda: 0,
         "_cuda_tunableop_is_enabled": lambda: False,
         "_cuda_tunableop_tuning_is_enabled": lambda: False,
         "_cuda_record_untuned_is_enabled": lambda: False,
@@ -241,6 +246,7 @@ def install(torch, driver, memory, capability, sms):
     cuda._exchange_device, cuda._maybe_exchange_device = provided["_cuda_exchangeDevice"], provided["_cuda_maybeExchangeDevice"]
     cuda.device_count = driver.count
     cuda.nvtx._nvtx = Range()
+    torch.backends.cuda.is_built = lambda: True
     base, event = streams.make(torch)
     torch._C._CudaStreamBase, torch._C._CudaEventBase = base, event
     cuda.streams.Stream.__bases__, cuda.streams.Event.__bases__ = (base,), (event,)
@@ -284,3 +290,12 @@ def accelerate(torch, provided):
     torch._C._accelerator_getDeviceIndex = provided["_cuda_getDevice"]
     torch._C._accelerator_setDeviceIndex = provided["_cuda_setDevice"]
     torch._C._accelerator_synchronizeDevice = lambda device: None
+    torch._C._accelerator_getStream = lambda index: torch.cuda.current_stream(index)
+    torch._C._accelerator_setStream = lambda stream: torch.cuda.set_stream(stream)
+    torch._C._accelerator_exchangeDevice = provided["_cuda_exchangeDevice"]
+    torch._C._accelerator_maybeExchangeDevice = provided["_cuda_maybeExchangeDevice"]
+    torch._C._accelerator_isAllocatorInitialized = torch.cuda.is_initialized
+    torch._C._accelerator_emptyCache = provided["_cuda_emptyCache"]
+    torch._C._accelerator_getDeviceStats = provided["_cuda_memoryStats"]
+    torch._C._accelerator_resetAccumulatedStats = provided["_cuda_resetAccumulatedMemoryStats"]
+    torch._C._accelerator_resetPeakStats = provided["_cuda_resetPeakMemoryStats"]

@@ -2,13 +2,15 @@
 import functools
 import warnings
 
-from . import errors
+from . import amp, errors, parallel
 from .booking import UNSET
 
 
 def install(torch, devices, mode, session, capability):
     autograd(torch, devices)
     bf16(torch, capability)
+    amp.install(torch, devices)
+    parallel.install(torch, devices)
     compile(torch)
 
 

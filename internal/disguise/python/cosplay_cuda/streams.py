@@ -69,6 +69,18 @@ def make(torch):
         def synchronize(self):
             return None
 
+        def is_capturing(self):
+            return False
+
+        def __enter__(self):
+            self.entered = getattr(self, "entered", []) + [(current.device, stream_of(self.device_index))]
+            current.device = self.device_index
+            current.streams[self.device_index] = self.stream_id
+            return self
+
+        def __exit__(self, *error):
+            current.device, current.streams[self.device_index] = self.entered.pop()
+
         def __eq__(self, other):
             return (self.stream_id, self.device_index) == (other.stream_id, other.device_index)
 

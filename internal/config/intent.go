@@ -55,9 +55,8 @@ const RuntimeAuto = "auto"
 
 // What a simulated host does where a program computes.
 const (
-	ComputeCPU    = "cpu"    // the default: PyTorch's device "cuda" computes on the CPU; a launch of a kernel fails
-	ComputeShapes = "shapes" // PyTorch's device "cuda" has tensors without values; a launch of a kernel fails
-	ComputeNone   = "none"   // a launch of a kernel succeeds, and nothing is computed
+	ComputeCPU  = "cpu"  // the default: PyTorch's device "cuda" computes on the CPU; a launch of a kernel fails
+	ComputeNone = "none" // a launch of a kernel succeeds, and nothing is computed
 )
 
 // Manage states what cosplay may change on a host's GPUs.

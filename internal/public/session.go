@@ -37,7 +37,7 @@ type Session struct {
 	Workspace      string            `json:"workspace"`                 // absolute path of its folder
 	Env            map[string]string `json:"env,omitempty"`             // environment variables that are not sensitive
 	Strict         bool              `json:"strict,omitempty"`          // frameworks refuse number formats that the target lacks
-	Compute        string            `json:"compute,omitempty"`         // how PyTorch computes on a simulated host: cpu, shapes or none; missing on hardware
+	Compute        string            `json:"compute,omitempty"`         // how PyTorch computes on a simulated host: cpu or none; missing on hardware
 	Lifetime       Lifetime          `json:"lifetime,omitzero"`         // when it expires; missing if it does not
 	Spec           ContainerSpec     `json:"box,omitzero"`              // container to create; missing where the runtime has no containers
 	Sealed         map[string]string `json:"sealed_env,omitempty"`      // keyed hashes of the sensitive environment variables

@@ -113,7 +113,7 @@ type Program struct {
 	Workspace string            `json:"workspace"` // absolute
 	Env       map[string]string `json:"env,omitempty"`
 	Strict    bool              `json:"strict,omitempty"`  // frameworks refuse number formats that the target lacks
-	Compute   string            `json:"compute,omitempty"` // how PyTorch computes on a simulated host: "cpu", "shapes", "none"; "" on hardware
+	Compute   string            `json:"compute,omitempty"` // how PyTorch computes on a simulated host: "cpu", "none"; "" on hardware
 	Lifetime  Lifetime          `json:"lifetime,omitzero"`
 }
 
@@ -198,8 +198,8 @@ func (s Session) Rests(now Body) bool { return s.Stopped && now.State == Stopped
 // BodyName is the name of the session's body, in runtimes where bodies have names.
 func (s Session) BodyName() string { return cmp.Or(s.Spec.Name, BodyName(s.ID)) }
 
-// Emulates reports whether PyTorch's device "cuda" is not computed by a GPU in the session.
-func (p Program) Emulates() bool { return p.Compute == "cpu" || p.Compute == "shapes" }
+// Emulates reports whether the CPU computes for PyTorch's device "cuda" in the session.
+func (p Program) Emulates() bool { return p.Compute == "cpu" }
 
 // HasProgram reports whether a session runs a program, besides those that users start in it.
 func (s Session) HasProgram() bool { return len(s.Command) > 0 || len(s.Spec.Entrypoint) > 0 }

@@ -93,11 +93,11 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		c.add(host.Name, "CUDA", machine.NoCUDA, Notice, "install libcuda.so.1 of the same driver: apt-get install libcuda1")
 	}
 	if host.Simulate != "" {
-		words := "programs of NVML, and of CUDA's driver interface that launch no kernel, run; kernels fail"
+		words := "programs of NVML, and of CUDA's driver interface that launch no kernel, run; kernels fail; PyTorch computes on the CPU"
 		if host.Compute == config.ComputeNone {
-			words = "programs of NVML and of CUDA's driver interface run; kernels succeed without computing, so results are invalid"
+			words = "programs of NVML and of CUDA's driver interface run; kernels succeed without computing, so results are invalid; PyTorch finds no GPU"
 		}
-		c.add(host.Name, "programs", words+"; programs of the CUDA runtime (PyTorch, JAX, CuPy, llama.cpp) find no GPU: docs/limits.md", Notice, "")
+		c.add(host.Name, "programs", words+"; other programs of the CUDA runtime (JAX, CuPy, llama.cpp) find no GPU: docs/limits.md", Notice, "")
 	}
 	for _, g := range live.GPUs {
 		g = machine.Complete(g)

@@ -1,4 +1,4 @@
-"""The parts of PyTorch above tensors that have code of their own for CUDA: autograd, AMP, checkpoints, compilation."""
+"""The parts of PyTorch above tensors that have code for CUDA: autograd, AMP, checkpoints, compilation."""
 import functools
 import warnings
 

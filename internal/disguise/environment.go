@@ -40,6 +40,7 @@ type pythonFigures struct {
 
 	Compute    string `json:"compute,omitempty"` // see resource.Program
 	Capability string `json:"capability"`        // compute capability of the target: "7.5"
+	SMs        int    `json:"sms"`               // of the target
 }
 
 // NeedsPython reports whether a session needs the Python part. Otherwise cosplay does not affect Python.
@@ -59,7 +60,7 @@ func InstallPython(dir string, s resource.Session) error {
 		return fmt.Errorf("making the session's part for Python: %w", err)
 	}
 	figures, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict,
-		Compute: s.Compute, Capability: s.Target.ComputeCapability})
+		Compute: s.Compute, Capability: s.Target.ComputeCapability, SMs: s.Target.SMs})
 	if err != nil {
 		return err
 	}

@@ -254,9 +254,12 @@ func TestPythonSyntax(t *testing.T) {
 	python := pythons(t)[0]
 	files, err := filepath.Glob("python/*.py")
 	check(t, err)
-	if len(files) != 2 {
-		t.Errorf("the files are %v", files)
+	more, err := filepath.Glob("python/cosplay_cuda/*.py")
+	check(t, err)
+	if len(files) != 2 || len(more) == 0 {
+		t.Errorf("the files are %v and %v", files, more)
 	}
+	files = append(files, more...)
 	for _, file := range files {
 		out, err := exec.Command(python, "-c", "import ast, sys; ast.parse(open(sys.argv[1]).read(), feature_version=(3, 6))", file).CombinedOutput()
 		if err != nil {

@@ -83,8 +83,8 @@ func fileOf(line string) string {
 // PythonPart lists the files of the Python part in a folder, by relative path.
 func PythonPart(dir string) ([]string, error) {
 	var all []string
-	for _, kind := range []string{"*.py", "*.json"} { // without Python's cache
-		files, err := fs.Glob(os.DirFS(dir), path.Join(PythonDir, kind))
+	for _, pattern := range []string{"*.py", "*.json", "cosplay_cuda/*.py"} { // without Python's cache
+		files, err := fs.Glob(os.DirFS(dir), path.Join(PythonDir, pattern))
 		if err != nil {
 			return nil, err
 		}

@@ -77,6 +77,18 @@ func MPS(t testing.TB) (dir string, there bool) {
 	return filepath.Dir(path), err == nil
 }
 
+// Torch returns a Python interpreter that has PyTorch: $COSPLAY_TORCH_PYTHON, or that of the distribution.
+func Torch(t testing.TB) (python string) {
+	t.Helper()
+	for _, python := range []string{os.Getenv("COSPLAY_TORCH_PYTHON"), "/usr/bin/python3", "python3"} {
+		if python != "" && exec.Command(python, "-c", "import torch").Run() == nil {
+			return python
+		}
+	}
+	Lacking(t, "there is no PyTorch: apt-get install python3-torch")
+	return ""
+}
+
 // Mounts reports whether the user of the tests may mount in a mount namespace.
 func Mounts() bool {
 	flags := "-m"

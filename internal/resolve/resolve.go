@@ -310,9 +310,7 @@ func (r *resolver) compute(host, was string, made bool) string {
 // fill copies the attributes that are not about placement.
 func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.Target, session.Runtime = s.Target, r.runtime(s.Host)
-	compute := session.Compute
 	session.Program, session.Spec = s.Program, resource.ContainerSpec{}
-	session.Compute = compute
 	session.DependsOn, session.Secret, session.Sealed = s.DependsOn, s.Secret, nil
 	*session = session.Seal(r.prior.Key)
 	maps.Copy(session.Sealed, s.Sealed)

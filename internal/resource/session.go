@@ -112,8 +112,7 @@ type Program struct {
 	Command   []string          `json:"command,omitempty"`
 	Workspace string            `json:"workspace"` // absolute
 	Env       map[string]string `json:"env,omitempty"`
-	Strict    bool              `json:"strict,omitempty"`  // frameworks refuse number formats that the target lacks
-	Compute   string            `json:"compute,omitempty"` // how PyTorch computes on a simulated host: "cpu", "none"; "" on hardware
+	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
 	Lifetime  Lifetime          `json:"lifetime,omitzero"`
 }
 
@@ -128,7 +127,8 @@ type Session struct {
 	More    []Slice `json:"more_slices,omitempty"` // of its other devices: other whole GPUs of the host
 	MPS     string  `json:"mps,omitempty"`         // folder of the MPS daemon that its programs use; "" without one
 
-	Runtime string `json:"runtime"` // "process", "docker"
+	Runtime string `json:"runtime"`           // "process", "docker"
+	Compute string `json:"compute,omitempty"` // how PyTorch computes on a simulated host: "cpu", "none"; "" on hardware
 	Program
 	Spec ContainerSpec `json:"box,omitzero"` // zero where the runtime uses no attribute of it
 
@@ -199,7 +199,7 @@ func (s Session) Rests(now Body) bool { return s.Stopped && now.State == Stopped
 func (s Session) BodyName() string { return cmp.Or(s.Spec.Name, BodyName(s.ID)) }
 
 // Emulates reports whether the CPU computes for PyTorch's device "cuda" in the session.
-func (p Program) Emulates() bool { return p.Compute == "cpu" }
+func (s Session) Emulates() bool { return s.Compute == "cpu" }
 
 // HasProgram reports whether a session runs a program, besides those that users start in it.
 func (s Session) HasProgram() bool { return len(s.Command) > 0 || len(s.Spec.Entrypoint) > 0 }

@@ -7,6 +7,7 @@ import torch.multiprocessing as mp
 
 
 def work(rank, ranks, port):
+    os.environ.setdefault("USE_LIBUV", "0")  # some builds lack it
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     on_gpu = torch.cuda.is_available()
     dist.init_process_group("nccl" if on_gpu else "gloo", rank=rank, world_size=ranks)

@@ -123,6 +123,12 @@ def make(torch, tags, memory):
                 found.sort(key=lambda f: f[0] == CPU)  # the element-wise check starts from a GPU
             raise errors.two_devices(torch, plan.name, plan.overload, plain, found)
 
+    def refuse_size(index, wanted):
+        """Raises the error of memory that this machine has not: CUDA's, if the device has not either."""
+        if index >= 0:
+            memory.tag(index, wanted)
+            raise errors.too_large(wanted)
+
     def adopt_operands(args, kwargs, index):
         for tensor in operands(args, kwargs):
             tag = tag_of(tensor)
@@ -190,6 +196,9 @@ def make(torch, tags, memory):
             try:
                 result = func(*args, **kwargs) if kwargs else func(*args)
             except RuntimeError as error:
+                wanted = errors.lacking(error)
+                if wanted is not None:
+                    refuse_size(local.target if plan.named and local.target != UNSET else index, wanted)
                 result = half(func, args, kwargs or {}, error)
             if plan.fresh:
                 if plan.named:

@@ -1,4 +1,6 @@
 """The errors that programs see, in PyTorch's words where it has them."""
+import re
+
 GIB = 1024 ** 3
 INVALID_DEVICE = "CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
 FORKED = "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
@@ -18,6 +20,21 @@ def size(count):
 def unsupported(what, why=None):
     """For what a session without a GPU cannot do."""
     return RuntimeError("%s is not available in this session: its host has no GPU, and the CPU computes%s" % (what, "; " + why if why else ""))
+
+
+def lacking(error):
+    """The bytes that the CPU's allocator did not get; None for another error."""
+    text = str(error)
+    if "DefaultCPUAllocator" not in text:
+        return None
+    found = re.search(r"tried to allocate (\d+) bytes", text)
+    return int(found.group(1)) if found else None
+
+
+def too_large(bytes):
+    """For memory that the device has, and this machine has not."""
+    return RuntimeError("this machine has not the %s of memory that the program asks its GPU for. The session's host has no GPU, so that the memory "
+                        "of tensors is this machine's; use a smaller model, or a machine with more memory" % size(bytes))
 
 
 def version(torch):

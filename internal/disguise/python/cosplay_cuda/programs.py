@@ -12,6 +12,12 @@ def install(torch, devices, mode, session, capability):
     amp.install(torch, devices)
     parallel.install(torch, devices)
     compile(torch)
+    cudnn(torch)
+
+
+def cudnn(torch):
+    """A CPU build warns that it lacks cuDNN where a recurrent network is on a GPU. Nothing is slower for that here."""
+    torch.backends.cudnn.is_acceptable = lambda tensor: False
 
 
 def autograd(torch, devices):

@@ -132,11 +132,12 @@ func degradation(err error) (resource.Degradation, bool) {
 	if !known || at.Code == int(nvml.ERROR_GPU_IS_LOST) || at.Code == int(nvml.ERROR_RESET_REQUIRED) {
 		return resource.Degradation{}, false
 	}
-	i := slices.IndexFunc(calls, func(c Call) bool { return c.Name == at.Call })
-	if i < 0 || calls[i].Feature == "" {
+	all := append(Calls(), timeSliceCalls...)
+	i := slices.IndexFunc(all, func(c Call) bool { return c.Name == at.Call })
+	if i < 0 || all[i].Feature == "" {
 		return resource.Degradation{}, false
 	}
-	return resource.Degradation{Feature: calls[i].Feature, Call: at.Call, Code: at.Code, Message: at.Message, Set: calls[i].Set}, true
+	return resource.Degradation{Feature: all[i].Feature, Call: at.Call, Code: at.Code, Message: at.Message, Set: all[i].Set}, true
 }
 
 // adviceByCode says what an NVML code means, and what to do about it. A cause that the code

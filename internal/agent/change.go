@@ -18,7 +18,7 @@ func (d device) notTaken(call, what string) error {
 		Advice: prose.Advice{What: "Possible cause: another process changes this GPU, or the driver ignores the call.", Fix: "run nvidia-smi -q, which shows the GPU's settings"}}
 }
 
-// drivers say how NVML sets a setting. set returns the value that it has then; check
+// drivers say how NVML, or nvidia-smi, sets a setting. set returns the value that it has then; check
 // refuses one that the GPU cannot have, where only the GPU knows; read is nil without a getter.
 var drivers = [len(resource.AllSettings)]struct {
 	set   func(device, int) (now int, err error)
@@ -30,6 +30,7 @@ var drivers = [len(resource.AllSettings)]struct {
 	resource.SMClock:         {set: exactly(device.setClock), check: device.clockInReason},
 	resource.PowerLimit:      {set: device.setPower, check: device.powerInReason, read: device.readPower},
 	resource.ComputeMode:     {set: exactly(device.setComputeMode), check: device.computeModeInReason, read: device.readComputeMode},
+	resource.TimeSlice:       {set: exactly(device.setTimeSlice), check: device.timeSliceInReason, read: device.readTimeSlice},
 }
 
 // was is the value of a setting before a change, as the driver reports it, or else as the ledger has it; "" if neither

@@ -35,6 +35,8 @@ type Options struct {
 	// or by sudo. It uses the ledger of the system instead of Ledger.
 	Privileged bool
 	User       string // the user who calls sudo
+
+	TimeSlices bool // Read reads the lengths of time slices, too: nvidia-smi runs for each GPU
 }
 
 // Client is the parent's side. It starts a child with the first request, and again after
@@ -98,7 +100,7 @@ func (c *Client) MayChange(ctx context.Context) error {
 
 // Read reads the host: GPUs, their settings, slices and processes.
 func (c *Client) Read(ctx context.Context) (resource.Host, error) {
-	answer, err := c.reads.ask(ctx, request{Op: opRead}, readDeadline)
+	answer, err := c.reads.ask(ctx, request{Op: opRead, TimeSlices: c.reads.options.TimeSlices}, readDeadline)
 	if err != nil {
 		return resource.Host{}, err
 	}

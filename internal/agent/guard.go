@@ -238,6 +238,13 @@ func (d device) computeModeInReason(mode int) error {
 	return nil
 }
 
+func (d device) timeSliceInReason(length int) error {
+	if length < 0 || length >= len(resource.TimeSlices) {
+		return fmt.Errorf("%s: there is no time slice %d; cosplay plan finds one", d, length)
+	}
+	return nil
+}
+
 func (d device) clockInReason(mhz int) error {
 	clocks, err := d.clockList()
 	if err != nil {

@@ -38,6 +38,9 @@ type nvmlLibrary struct {
 	events     nvml.EventSet       // nil until the client waits for one
 	broken     error               // why it could not be opened
 
+	timeSlices bool // the request needs the lengths of time slices
+	smiHangs   bool // nvidia-smi did not answer during this request
+
 	deadline time.Duration        // of the request under way
 	known    map[string]bool      // symbols that were looked up and found
 	now      atomic.Pointer[site] // the call under way, for the watchdog

@@ -38,7 +38,7 @@ type rule struct {
 const unbounded = -1
 
 // permissions are the words of "manage" in a rule, as in a host block, by setting.
-var permissions = map[resource.Setting]string{resource.MIGMode: "mig-mode", resource.SMClock: "clocks", resource.PowerLimit: "power", resource.PersistenceMode: "persistence", resource.ComputeMode: "compute-mode"}
+var permissions = map[resource.Setting]string{resource.MIGMode: "mig-mode", resource.SMClock: "clocks", resource.PowerLimit: "power", resource.PersistenceMode: "persistence", resource.ComputeMode: "compute-mode", resource.TimeSlice: "timeslice"}
 
 const slicesPermission = "slices"
 

@@ -52,6 +52,8 @@ type request struct {
 	AsItIs   bool     // release it, other holders restore it
 	Abandon  bool     // release it although the baseline cannot be restored
 	GPUs     []string // on which the project could get room, with opQueue
+
+	TimeSlices bool // read the lengths of time slices, too
 }
 
 func parse(line []byte) (request, error) {
@@ -203,7 +205,9 @@ func (e *Error) Left() (left *resource.Handle, sure bool) {
 func (e *Error) Error() string {
 	text := e.Message
 	if e.Call != "" {
-		text = "NVML: " + text
+		if !isSMI(e.Call) {
+			text = "NVML: " + text
+		}
 		if e.Code != 0 {
 			text += fmt.Sprintf(" (%d)", e.Code)
 		}

@@ -27,6 +27,8 @@ type wireRequest struct {
 	AsItIs   bool              `json:"as_it_is,omitempty"`
 	Abandon  bool              `json:"abandon,omitempty"`
 	GPUs     []string          `json:"gpus,omitempty"`
+
+	TimeSlices bool `json:"timeslices,omitempty"`
 }
 
 type wireResponse struct {
@@ -129,6 +131,7 @@ type wireGPU struct {
 	Persistence    bool              `json:"persistence"`
 	PowerMW        int               `json:"power_mw"`
 	ComputeMode    int               `json:"compute_mode"`
+	TimeSlice      *int              `json:"timeslice,omitempty"`
 	SMClockMHz     int               `json:"sm_clock_mhz"`
 	LowClockReason bool              `json:"low_clock_reason"`
 	TemperatureC   int               `json:"temperature_c"`
@@ -240,7 +243,7 @@ type wireLeft struct {
 
 func (r request) wire() wireRequest {
 	w := wireRequest{Version: r.Version, Op: r.Op, Deadline: r.Deadline, GPU: r.GPU, Setting: r.Setting, Value: r.Value, Slice: point(r.Slice, sliceToWire),
-		Need: (*wireNeed)(r.Need), Holder: holderToWire(r.Holder), AsItIs: r.AsItIs, Abandon: r.Abandon, GPUs: r.GPUs}
+		Need: (*wireNeed)(r.Need), Holder: holderToWire(r.Holder), AsItIs: r.AsItIs, Abandon: r.Abandon, GPUs: r.GPUs, TimeSlices: r.TimeSlices}
 	if t := r.Take; t != nil {
 		w.Take = &wireTake{Baseline: t.Baseline, LockBefore: t.LockBefore, FromState: t.FromState, Whole: t.Whole, Others: t.Others, Slices: prose.Each(t.Slices, sliceToWire)}
 	}
@@ -249,7 +252,7 @@ func (r request) wire() wireRequest {
 
 func (w wireRequest) request() request {
 	r := request{Version: w.Version, Op: w.Op, Deadline: w.Deadline, GPU: w.GPU, Setting: w.Setting, Value: w.Value, Slice: point(w.Slice, wireSlice.slice),
-		Need: (*resource.Need)(w.Need), Holder: w.Holder.holder(), AsItIs: w.AsItIs, Abandon: w.Abandon, GPUs: w.GPUs}
+		Need: (*resource.Need)(w.Need), Holder: w.Holder.holder(), AsItIs: w.AsItIs, Abandon: w.Abandon, GPUs: w.GPUs, TimeSlices: w.TimeSlices}
 	if t := w.Take; t != nil {
 		r.Take = &ledger.Take{Baseline: t.Baseline, LockBefore: t.LockBefore, FromState: t.FromState, Whole: t.Whole, Others: t.Others, Slices: prose.Each(t.Slices, wireSlice.slice)}
 	}
@@ -325,7 +328,7 @@ func (w wireHost) host() resource.Host {
 
 func gpuToWire(g resource.GPU, model int) wireGPU {
 	return wireGPU{Index: g.Index, UUID: g.UUID, PCI: g.PCI, Model: model, MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending,
-		Persistence: g.Persistence, PowerMW: g.PowerMW, ComputeMode: g.ComputeMode, SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason, TemperatureC: g.TemperatureC, Utilization: g.UtilizationPercent,
+		Persistence: g.Persistence, PowerMW: g.PowerMW, ComputeMode: g.ComputeMode, TimeSlice: g.TimeSlice, SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason, TemperatureC: g.TemperatureC, Utilization: g.UtilizationPercent,
 		DrawMW: g.DrawMW, MemoryUsedMiB: g.MemoryUsedMiB, Slices: prose.Each(g.Slices, sliceToWire),
 		Processes: prose.Each(g.Processes, func(p resource.Process) wireProcess { return wireProcess(p) }),
 		Degraded:  prose.Each(g.Degraded, func(d resource.Degradation) wireDegradation { return wireDegradation(d) })}
@@ -333,7 +336,7 @@ func gpuToWire(g resource.GPU, model int) wireGPU {
 
 func (w wireGPU) gpu() resource.GPU {
 	return resource.GPU{Index: w.Index, UUID: w.UUID, PCI: w.PCI, MIGCapable: w.MIGCapable, MIG: w.MIG, MIGPending: w.MIGPending,
-		Persistence: w.Persistence, PowerMW: w.PowerMW, ComputeMode: w.ComputeMode, SMClockMHz: w.SMClockMHz, LowClockReason: w.LowClockReason, TemperatureC: w.TemperatureC, UtilizationPercent: w.Utilization,
+		Persistence: w.Persistence, PowerMW: w.PowerMW, ComputeMode: w.ComputeMode, TimeSlice: w.TimeSlice, SMClockMHz: w.SMClockMHz, LowClockReason: w.LowClockReason, TemperatureC: w.TemperatureC, UtilizationPercent: w.Utilization,
 		DrawMW: w.DrawMW, MemoryUsedMiB: w.MemoryUsedMiB, Slices: prose.Each(w.Slices, wireSlice.slice),
 		Processes: prose.Each(w.Processes, func(p wireProcess) resource.Process { return resource.Process(p) }),
 		Degraded:  prose.Each(w.Degraded, func(d wireDegradation) resource.Degradation { return resource.Degradation(d) })}

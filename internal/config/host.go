@@ -20,6 +20,7 @@ var hostAttributes = map[string]func(*loader, *Host, value){
 	"gpus":            (*loader).hostGPUs,
 	"manage":          (*loader).hostManage,
 	"sharing":         (*loader).hostSharing,
+	"timeslice":       into(oneOf, func(h *Host) *string { return &h.TimeSlice }),
 	"baseline_clock":  into(pointed(wholeUpTo(10_000, "a clock in MHz")), func(h *Host) **int { return &h.BaselineClockMHz }),
 	"slow_neighbours": into((*loader).flag, func(h *Host) *bool { return &h.SlowNeighbours }),
 }
@@ -46,11 +47,20 @@ func (l *loader) readHost(b block) {
 		}
 	}
 	l.checkReach(h)
+	l.checkTimeSlice(h)
 	if !named {
 		l.partial = true
 		return
 	}
 	l.hosts = append(l.hosts, h)
+}
+
+// checkTimeSlice refuses a length of time slices that the block forbids to set.
+func (l *loader) checkTimeSlice(h Host) {
+	if h.TimeSlice != "" && !h.Manage.TimeSlice && !slices.Contains(h.Open, "manage") {
+		l.complain(h.Ranges.At("timeslice"), h.Ranges.At("timeslice"), `"timeslice" needs the word "timeslice" in manage`,
+			"manage does not permit cosplay to set the length of time slices. Add the word to manage, or remove this line.")
+	}
 }
 
 // mayBeOpen reports variables without a value that a host block needs.
@@ -139,6 +149,7 @@ var manageWords = map[string]func(*Manage){
 	"power":        func(m *Manage) { m.Power = true },
 	"persistence":  func(m *Manage) { m.Persistence = true },
 	"compute-mode": func(m *Manage) { m.ComputeMode = true },
+	"timeslice":    func(m *Manage) { m.TimeSlice = true },
 }
 
 func (l *loader) hostManage(h *Host, v value) {

@@ -45,6 +45,8 @@ type Host struct {
 
 	Sharing []resource.Sharing `json:"sharing,omitempty"` // what sessions may have; empty is everything
 
+	TimeSlice string `json:"timeslice,omitempty"` // one of resource.TimeSlices; "" leaves it
+
 	Open []string `json:"-"` // attributes with an unknown value, because a variable has none
 
 	Ranges Ranges `json:"-"` // empty for the implicit host
@@ -67,11 +69,12 @@ type Manage struct {
 	Power       bool `json:"power"`
 	Persistence bool `json:"persistence"`
 	ComputeMode bool `json:"compute_mode"`
+	TimeSlice   bool `json:"timeslice"`
 }
 
 // ManageAll is the permission of a host without "manage".
 func ManageAll() Manage {
-	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true, ComputeMode: true}
+	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true, ComputeMode: true, TimeSlice: true}
 }
 
 // Session is one instance of a session block. Instances of one block share equal Command, Env and Keys values:

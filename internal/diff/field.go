@@ -213,6 +213,8 @@ func SettingValue(s resource.Setting, value int) Value {
 		return Clock{MHz: value}
 	case s == resource.ComputeMode:
 		return Text(resource.ComputeModeWords(value))
+	case s == resource.TimeSlice:
+		return Text(resource.TimeSliceWords(value))
 	}
 	return Power(value)
 }

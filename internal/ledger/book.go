@@ -269,7 +269,10 @@ func (e Entry) Release(p Parting, look Look) error {
 
 // Setting allows a change of settings, and records it before it is made.
 func (e Entry) Setting(s resource.Settings, look Look) error {
-	_, found, err := e.afterReboot(look)
+	page, found, err := e.afterReboot(look)
+	if err == nil && found == nil && len(unknown(page, s)) > 0 {
+		found, err = look()
+	}
 	if err != nil {
 		return err
 	}
@@ -278,6 +281,9 @@ func (e Entry) Setting(s resource.Settings, look Look) error {
 			return err
 		}
 		rebooted(g, found)
+		for _, which := range unknown(*g, s) { // found before the first change is from before cosplay
+			g.Baseline = g.Baseline.Copy(which, found.Settings)
+		}
 		Attempt(g, s, e.BootID)
 		g.BootID = e.BootID
 		return nil

@@ -249,3 +249,31 @@ func TestGoneMeanwhile(t *testing.T) {
 		t.Errorf("let go: %v, %+v", err, g)
 	}
 }
+
+// TestLateBaseline: a setting that was not read when the GPU was acquired gets its baseline before it is first changed,
+// and only then.
+func TestLateBaseline(t *testing.T) {
+	e := Entry{Book: Book{Dir: t.TempDir()}, GPU: gpu, Holder: who("a"), BootID: "boot"}
+	length := func(value int) resource.Settings { return resource.Settings{}.With(resource.TimeSlice, value) }
+	if err := e.Take(Take{}, blank); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Setting(length(1), func() (*Found, error) { return nil, errors.New("lost") }); err == nil {
+		t.Error("changed without a baseline")
+	}
+	for _, now := range []int{2, 1} { // the second change finds the first
+		if err := e.Setting(length(1), func() (*Found, error) { return &Found{Settings: length(now)}, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Settled(length(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := e.Page()
+	if err != nil || !page.Baseline.Is(resource.TimeSlice, 2) || !page.Set.Is(resource.TimeSlice, 1) {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if err := e.Release(Parting{}, func() (*Found, error) { return &Found{Settings: length(1)}, nil }); err == nil {
+		t.Error("released without its baseline")
+	}
+}

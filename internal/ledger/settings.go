@@ -44,6 +44,17 @@ func Attempt(g *resource.Page, s resource.Settings, boot string) {
 	}
 }
 
+// unknown lists the settings that the page has no baseline of, because they were not read when the first holder acquired
+// the GPU, and that cosplay has not changed since.
+func unknown(g resource.Page, s resource.Settings) (all []resource.Setting) {
+	for which := range s.All() {
+		if which.Readable() && len(g.Holders) > 0 && !g.Baseline.Has(which) && !g.Set.Has(which) && !g.Was.Has(which) {
+			all = append(all, which)
+		}
+	}
+	return all
+}
+
 // takeBack removes the record of an attempt that changed nothing, except for settings that
 // were recorded again since. before is the page from before the attempt.
 func takeBack(g *resource.Page, tried resource.Settings, before resource.Page) {

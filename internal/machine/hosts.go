@@ -73,7 +73,7 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 		}
 		h.Library = sim.LibraryPath(h.simDir)
 	}
-	h.options = agent.Options{Library: h.Library, Ledger: m.Book(c).Dir, User: UserName()}
+	h.options = agent.Options{Library: h.Library, Ledger: m.Book(c).Dir, User: UserName(), TimeSlices: c.TimeSlice != ""}
 	h.Rooted = h.options.Ledger == ledger.SystemDir && os.Geteuid() != 0
 	h.options.Privileged = h.Rooted
 	options := h.options

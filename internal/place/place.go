@@ -39,6 +39,9 @@ type GPU struct {
 	FixedPersistence bool                 // the persistence mode may not be changed
 	FixedComputeMode bool                 // the compute mode may not be changed
 	BaseComputeMode  *int                 // the one before cosplay, if cosplay has set another
+	FixedTimeSlice   bool                 // the length of time slices may not be changed
+	WantTimeSlice    *int                 // the length for sessions that share it by time slices, if the host block states one
+	BaseTimeSlice    *int                 // the one before cosplay, if cosplay has set another
 	NoSlices         bool                 // cosplay may not create slices
 	LockMHz          *int                 // the clock lock that the project holds, 0 for unlocked: kept until a new session arrives
 	Busy             bool                 // foreign processes use it, so its MIG mode cannot be switched

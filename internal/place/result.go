@@ -121,6 +121,17 @@ func (c *card) setup() Setup {
 	case c.BaseComputeMode != nil:
 		want(resource.ComputeMode, *c.BaseComputeMode, resource.Reason{Kind: resource.NoMoreMPS})
 	}
+	byTime := slices.ContainsFunc(c.occupants, func(o occupant) bool { return o.slice.Sharing == resource.SharingTime })
+	switch {
+	case c.FixedTimeSlice:
+		if byTime && c.WantTimeSlice != nil && !c.Without(resource.FeatureTimeSlice) {
+			s.Why[resource.TimeSlice] = resource.Reason{Kind: resource.UnsafeTimeSlice}
+		}
+	case byTime && c.WantTimeSlice != nil:
+		want(resource.TimeSlice, *c.WantTimeSlice, resource.Reason{Kind: resource.SharesByTime})
+	case c.BaseTimeSlice != nil:
+		want(resource.TimeSlice, *c.BaseTimeSlice, resource.Reason{Kind: resource.NoMoreTime})
+	}
 	for setting := range s.Settings.All() {
 		if setting.Forgotten() && !c.FixedPersistence {
 			want(resource.PersistenceMode, resource.On, resource.Reason{Kind: resource.KeepsSettings})

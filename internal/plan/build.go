@@ -241,7 +241,7 @@ func (b *builder) setUp(c diff.GPUChange) {
 	}
 	for _, setting := range resource.SettingOrder {
 		if value, changes := c.Settings.Get(setting); changes {
-			step(setting.String(), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value})
+			step(setting.String(), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value, Baseline: b.lateBaseline(c, setting)})
 		}
 	}
 	for _, m := range c.RunMPS {
@@ -250,6 +250,21 @@ func (b *builder) setUp(c diff.GPUChange) {
 		}
 	}
 	b.last[c.Key()] = after
+}
+
+// lateBaseline is the value of a setting that has no baseline in the state: the length of time slices of a GPU that the
+// project acquired before its host block had timeslice.
+func (b *builder) lateBaseline(c diff.GPUChange, s resource.Setting) *int {
+	held, ours := b.prior.GPU(c.Host, c.UUID)
+	if !ours || s != resource.TimeSlice || held.Baseline.Has(s) || held.Applied.Has(s) {
+		return nil
+	}
+	g, _ := b.live.GPU(c.Host, c.UUID)
+	now, known := g.Now(s)
+	if !known {
+		return nil
+	}
+	return &now
 }
 
 func (b *builder) bringUp(c diff.SessionChange) {

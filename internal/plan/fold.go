@@ -172,6 +172,9 @@ func set(g *resource.PriorGPU, op SetGPU, made Made) {
 		g.ClockUnsure, g.ClockRefutedMHz = false, 0
 	}
 	g.Applied = g.Applied.With(op.Setting, now)
+	if op.Baseline != nil && !g.Baseline.Has(op.Setting) {
+		g.Baseline = g.Baseline.With(op.Setting, *op.Baseline)
+	}
 }
 
 // UnsureClock records that a clock lock may or may not have been set.

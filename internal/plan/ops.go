@@ -57,6 +57,9 @@ type (
 		Setting resource.Setting `json:"setting"`
 		Value   int              `json:"value"`
 		Restore bool             `json:"restore,omitempty"`
+
+		// Baseline is the value before cosplay, if the setting was not read when the project acquired the GPU.
+		Baseline *int `json:"baseline,omitempty"`
 	}
 	// LeaveGPU announces in the host's ledger that the project restores a GPU's baseline.
 	LeaveGPU struct {

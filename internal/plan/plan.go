@@ -188,7 +188,8 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 		PowerMW                      int
 		Slices                       []resource.LiveSlice
 		Without                      []resource.Feature
-		ComputeMode                  int `json:",omitempty"` // left out as before it existed
+		ComputeMode                  int  `json:",omitempty"` // left out as before it existed
+		TimeSlice                    *int `json:",omitempty"`
 	}
 	type host struct {
 		Name, Driver, BootID string
@@ -206,7 +207,7 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 		for _, g := range h.GPUs {
 			without := prose.Each(g.Degraded, func(d resource.Degradation) resource.Feature { return d.Feature })
 			neighbours := len(diff.ForeignProcesses(g, placements)) > 0
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, neighbours, g.PowerMW, g.Slices, without, g.ComputeMode})
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, neighbours, g.PowerMW, g.Slices, without, g.ComputeMode, g.TimeSlice})
 		}
 		hosts = append(hosts, one)
 	}

@@ -99,6 +99,7 @@ type Settings struct {
 	ClockMHz    *int    `json:"clock_mhz,omitempty"`    // lock of the SM clock, MHz; 0 is unlocked
 	PowerMW     *int    `json:"power_mw,omitempty"`     // power limit, mW
 	ComputeMode *string `json:"compute_mode,omitempty"` // default, exclusive process, prohibited
+	TimeSlice   *string `json:"timeslice,omitempty"`    // length of the driver's time slices: default, short, medium, long
 }
 
 // Engine is a container engine.
@@ -118,7 +119,7 @@ type Unusable struct {
 
 // Degradation is a feature that cosplay does without on a GPU.
 type Degradation struct {
-	Feature string `json:"feature"`           // mig, clock, power, persistence, compute-mode, or a figure or reading
+	Feature string `json:"feature"`           // mig, clock, power, persistence, compute-mode, time-slice-length, or a figure or reading
 	Call    string `json:"call"`              // NVML function that failed
 	Code    int    `json:"code"`              // NVML's code; 13 also where the library does not have the function
 	Message string `json:"message,omitempty"` // NVML's text for the code

@@ -80,7 +80,7 @@ type Changes struct {
 
 // Field is one difference: its values in their own types, and the same in words.
 type Field struct {
-	Kind       string `json:"kind"`                  // attribute of the language, or a setting: persistence, mig, power, clock, compute-mode
+	Kind       string `json:"kind"`                  // attribute of the language, or a setting: persistence, mig, power, clock, compute-mode, time-slice-length
 	Name       string `json:"name"`                  // what differs, in words
 	From       string `json:"from"`                  // value before, in words
 	To         string `json:"to"`                    // value after, in words

@@ -344,7 +344,7 @@ func (v AppliedView) byHand(f apply.Failure) (none prose.Advice) {
 		}
 		return prose.Advice{What: "Without this call cosplay cannot destroy the slice", Fix: "run " + together(smi+"-dci") + " and " + together(smi+"-dgi") + reboot + ". Then run " + together(again) + " again"}
 	case plan.SetGPU:
-		command = "sudo nvidia-smi -i " + op.GPU + " " + words.SMI(op.Setting, op.Value)
+		command = "sudo nvidia-smi " + words.SMI(op.GPU, op.Setting, op.Value)
 		if op.Setting == resource.SMClock && v.givesBack(op.GPU) {
 			// NVML cannot read a lock: only a reboot proves that there is none.
 			return prose.Advice{What: "Without this call cosplay cannot restore the SM clock", Fix: "reboot the machine, which lifts the lock, then run " + together(again) +

@@ -139,7 +139,8 @@ func settingsOf(s resource.Settings) public.Settings {
 	}
 	on := func(value int) bool { return value == resource.On }
 	return public.Settings{MIG: some(value(resource.MIGMode), on), Persistence: some(value(resource.PersistenceMode), on),
-		ClockMHz: value(resource.SMClock), PowerMW: value(resource.PowerLimit), ComputeMode: some(value(resource.ComputeMode), resource.ComputeModeWords)}
+		ClockMHz: value(resource.SMClock), PowerMW: value(resource.PowerLimit), ComputeMode: some(value(resource.ComputeMode), resource.ComputeModeWords),
+		TimeSlice: some(value(resource.TimeSlice), resource.TimeSliceWords)}
 }
 
 func holderOf(h resource.Holder) public.Holder {

@@ -149,7 +149,7 @@ func (v ForgottenView) restoring(g resource.PriorGPU) []string {
 			changed = set != 0 || g.ClockUnsure
 		}
 		if changed {
-			all = append(all, fmt.Sprintf("%s -i %s %s", v.smi(g.Host), g.UUID, words.SMI(setting, was)))
+			all = append(all, v.smi(g.Host)+" "+words.SMI(g.UUID, setting, was))
 		}
 	}
 	return all

@@ -41,6 +41,7 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 		FixedPower:       !host.Manage.Power || g.Without(resource.FeaturePower) || ours && neverRead(held, resource.PowerLimit),
 		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held, resource.PersistenceMode),
 		FixedComputeMode: !host.Manage.ComputeMode || g.Without(resource.FeatureComputeMode) || ours && neverRead(held, resource.ComputeMode),
+		FixedTimeSlice:   !host.Manage.TimeSlice || g.Without(resource.FeatureTimeSlice),
 		NoSlices:         !host.Manage.Slices || g.Without(resource.FeatureMIG),
 		Busy:             len(diff.ForeignProcesses(g, r.placements)) > 0,
 	}
@@ -50,16 +51,23 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	if base, known := held.Baseline.Get(resource.ComputeMode); known && held.Applied.Has(resource.ComputeMode) {
 		card.BaseComputeMode = &base
 	}
+	if i := slices.Index(resource.TimeSlices[:], host.TimeSlice); i >= 0 {
+		card.WantTimeSlice = &i
+	}
+	if base, known := held.Baseline.Get(resource.TimeSlice); known && held.Applied.Has(resource.TimeSlice) {
+		card.BaseTimeSlice = &base
+	}
 	card.Hindered = card.Busy && g.Model.MIG() && !g.MIG && !card.FixedMIG
 	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
 	if forbidden {
-		card.FixedMIG, card.FixedPower, card.FixedComputeMode = true, true, true
+		card.FixedMIG, card.FixedPower, card.FixedComputeMode, card.FixedTimeSlice = true, true, true, true
 	}
 	unseen := g.Without(resource.ReadingProcesses) && !host.SlowNeighbours
 	forgets := card.FixedPersistence && !g.Persistence
 	if forgets && (host.Manage.Clocks || host.Manage.Power) {
 		r.warnOfForgetting(host, g)
 	}
+	card.FixedTimeSlice = card.FixedTimeSlice || unseen
 	card.FixedPower, card.FixedComputeMode = card.FixedPower || forgets || unseen, card.FixedComputeMode || forgets || unseen || card.Busy
 	if !host.Manage.Clocks || g.Without(resource.FeatureClock) || forgets || forbidden || unseen {
 		now := r.clockAsItIs(held, g)

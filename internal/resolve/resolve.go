@@ -356,7 +356,7 @@ func freeID(a resource.Address, runtime resource.Runtime, project string, taken 
 	return id
 }
 
-// explained adds the reason why cosplay does not change a GPU's clock and power limit.
+// explained adds the reason why cosplay does not change a GPU's clock, power limit and time slice.
 func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 	card := r.card(d.Host, d.UUID)
 	if card == nil {
@@ -373,6 +373,9 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 		return d
 	}
 	d.Why[resource.SMClock], d.Why[resource.PowerLimit] = why, why
+	if d.Why[resource.TimeSlice].Kind == resource.UnsafeTimeSlice {
+		d.Why[resource.TimeSlice] = why
+	}
 	return d
 }
 

@@ -20,6 +20,7 @@ const (
 	FeaturePower       Feature = "power"       // the power limit
 	FeaturePersistence Feature = "persistence" // persistence mode, without which the driver forgets lock and limit
 	FeatureComputeMode Feature = "compute-mode"
+	FeatureTimeSlice   Feature = "time-slice-length" // read only where a host asks for it, since it takes a program of the driver
 
 	FigureName       Feature = "name"
 	FigureCapability Feature = "compute-capability"
@@ -42,8 +43,8 @@ func (f Feature) Words() string {
 
 var featureWords = map[Feature]string{
 	FeatureMIG: "MIG", FeatureClock: "the SM clock", FeaturePower: "the power limit", FeaturePersistence: "persistence mode",
-	FeatureComputeMode: "the compute mode",
-	FigureName:         "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs",
+	FeatureComputeMode: "the compute mode", FeatureTimeSlice: "the length of time slices",
+	FigureName: "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs",
 	FigureMemory: "the memory size", FigureBandwidth: "the bandwidth",
 	ReadingPCI: "the PCI address", ReadingProcesses: "the list of processes", ReadingClock: "the SM clock's reading",
 	ReadingThrottle:    "the reasons for a low clock",
@@ -61,11 +62,14 @@ func (f Feature) Figure() bool {
 	return slices.Contains([]Feature{FigureCapability, FigureCores, FigureMemory, FigureBandwidth}, f)
 }
 
+// ReadTimeSlice is the command that reads the length of time slices. NVML has no function for it.
+const ReadTimeSlice = "nvidia-smi compute-policy -l"
+
 // Degradation is a feature that cosplay gives up on one GPU, and why.
 type Degradation struct {
 	Feature Feature `json:"feature"`
-	Call    string  `json:"call"` // the NVML function
-	Code    int     `json:"code"` // NVML's answer; 13 also where the library does not export the function
+	Call    string  `json:"call"` // the NVML function, or the command of nvidia-smi
+	Code    int     `json:"code"` // NVML's answer; 13 also where the library does not export the function, or nvidia-smi is missing
 	Message string  `json:"message,omitempty"`
 
 	// Set is true if the call would have changed the GPU. Its value can still be read.
@@ -117,9 +121,14 @@ func (g GPU) Unread(f Feature) bool {
 	return without && !d.Set
 }
 
-// Degradation finds why a feature is given up.
+// Degradation finds why a feature is given up. A length of time slices that was not read counts as given up, but is no
+// entry of Degraded.
 func (g GPU) Degradation(f Feature) (Degradation, bool) {
-	return find(g.Degraded, func(d Degradation) bool { return d.Feature == f })
+	d, found := find(g.Degraded, func(d Degradation) bool { return d.Feature == f })
+	if !found && f == FeatureTimeSlice && g.TimeSlice == nil {
+		return Degradation{Feature: f, Call: ReadTimeSlice, Code: 3, Message: "not read"}, true
+	}
+	return d, found
 }
 
 // Unfit names the figure without which no session can be fitted to the GPU: neither the driver nor the catalog has it.

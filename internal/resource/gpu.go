@@ -74,6 +74,7 @@ type GPU struct {
 	Persistence bool `json:"persistence"`
 	PowerMW     int  `json:"power_mw"` // power management limit
 	ComputeMode int  `json:"compute_mode,omitempty"`
+	TimeSlice   *int `json:"timeslice,omitempty"` // an index of TimeSlices; nil where it was not read
 
 	// A clock lock has no getter in NVML. What can be read is the SM clock now, and whether the GPU has a reason to run
 	// below its lock.

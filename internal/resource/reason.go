@@ -16,11 +16,14 @@ const (
 	ClockNeeds       ReasonKind = "clock-needs"
 	SharedByProjects ReasonKind = "shared-by-projects"
 	UsedByOthers     ReasonKind = "used-by-others"
-	KeepsSettings    ReasonKind = "keeps-settings" // persistence mode: without it the driver drops limits and locks
-	ForMPS           ReasonKind = "for-mps"        // compute mode: the processes of all sessions use the GPU through one
-	NoMoreMPS        ReasonKind = "no-more-mps"    // compute mode: no session of the project uses the GPU by MPS any more
-	OneProgram       ReasonKind = "one-program"    // MPS daemon: its limits for a program that sets none
-	SentAgain        ReasonKind = "sent-again"     // a clock lock, which NVML cannot read
+	KeepsSettings    ReasonKind = "keeps-settings"    // persistence mode: without it the driver drops limits and locks
+	ForMPS           ReasonKind = "for-mps"           // compute mode: the processes of all sessions use the GPU through one
+	NoMoreMPS        ReasonKind = "no-more-mps"       // compute mode: no session of the project uses the GPU by MPS any more
+	SharesByTime     ReasonKind = "shares-by-time"    // time slice: sessions share the GPU by time slices
+	NoMoreTime       ReasonKind = "no-more-time"      // time slice: no session of the project does any more
+	UnsafeTimeSlice  ReasonKind = "unsafe-time-slice" // time slice: foreign processes or other projects may use the GPU
+	OneProgram       ReasonKind = "one-program"       // MPS daemon: its limits for a program that sets none
+	SentAgain        ReasonKind = "sent-again"        // a clock lock, which NVML cannot read
 )
 
 // Reasons why a setting of a GPU does not get its baseline.

@@ -18,15 +18,16 @@ const (
 	SMClock                 // the lock of the SM clock; 0 is none
 	PowerLimit              // the driver may round it
 	ComputeMode             // which processes may use the GPU: DefaultMode, ExclusiveProcess or another value of NVML
+	TimeSlice               // how long a process runs before the next one that shares the GPU: an index of TimeSlices
 )
 
 // AllSettings are the settings in their order.
-var AllSettings = [...]Setting{MIGMode, PersistenceMode, SMClock, PowerLimit, ComputeMode}
+var AllSettings = [...]Setting{MIGMode, PersistenceMode, SMClock, PowerLimit, ComputeMode, TimeSlice}
 
 const settingCount = len(AllSettings)
 
 // SettingOrder is the order in which settings are made. They are restored in the opposite order.
-var SettingOrder = [settingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock, ComputeMode}
+var SettingOrder = [settingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock, ComputeMode, TimeSlice}
 
 // Values of a mode.
 const (
@@ -42,6 +43,7 @@ const (
 	megahertz
 	milliwatts
 	computeMode
+	timeSlice
 )
 
 // Values of the compute mode, as NVML numbers them.
@@ -51,12 +53,16 @@ const (
 	ExclusiveProcess = 3 // one process, and all clients of MPS through one
 )
 
+// TimeSlices names the lengths of the driver's time slices. The index of a name is the value of the setting, as
+// nvidia-smi compute-policy --set-timeslice numbers them.
+var TimeSlices = [...]string{"default", "short", "medium", "long"}
+
 var settings = [settingCount]struct {
 	feature   Feature // its name in plans, steps and requests, too
 	key       string  // in JSON
 	words     string
 	unit      unit
-	read      func(GPU) int // nil where NVML has no getter
+	read      func(GPU) int // nil without a getter
 	forgotten bool          // where persistence mode is off
 	lasting   bool          // it outlives a reboot
 }{
@@ -65,6 +71,7 @@ var settings = [settingCount]struct {
 	SMClock:         {feature: FeatureClock, key: "clock_mhz", words: "SM clock", unit: megahertz, forgotten: true},
 	PowerLimit:      {feature: FeaturePower, key: "power_mw", words: "power limit", unit: milliwatts, forgotten: true, read: func(g GPU) int { return g.PowerMW }},
 	ComputeMode:     {feature: FeatureComputeMode, key: "compute_mode", words: "compute mode", unit: computeMode, forgotten: true, read: func(g GPU) int { return g.ComputeMode }},
+	TimeSlice:       {feature: FeatureTimeSlice, key: "timeslice", words: "time slice", unit: timeSlice, read: func(g GPU) int { return *g.TimeSlice }},
 }
 
 // SettingNamed finds a setting by the name of its feature.
@@ -84,7 +91,7 @@ func (s Setting) Words() string { return settings[s].words }
 // Mode reports whether the setting is Off or On.
 func (s Setting) Mode() bool { return settings[s].unit == mode }
 
-// Readable reports whether NVML has a getter for the setting.
+// Readable reports whether the setting can be read back.
 func (s Setting) Readable() bool { return settings[s].read != nil }
 
 // Forgotten reports whether the driver forgets the setting where persistence mode is off.
@@ -102,6 +109,8 @@ func (s Setting) Text(value int) string {
 		return Watts(value)
 	case computeMode:
 		return ComputeModeWords(value)
+	case timeSlice:
+		return TimeSliceWords(value)
 	case mode:
 	}
 	return OnOff(value == On)
@@ -116,6 +125,14 @@ func ComputeModeWords(value int) string {
 		return "prohibited"
 	case ExclusiveProcess:
 		return "exclusive process"
+	}
+	return strconv.Itoa(value)
+}
+
+// TimeSliceWords names a length of time slices, as TimeSlices does; a number that has no name is written as it is.
+func TimeSliceWords(value int) string {
+	if value >= 0 && value < len(TimeSlices) {
+		return TimeSlices[value]
 	}
 	return strconv.Itoa(value)
 }

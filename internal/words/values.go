@@ -115,8 +115,15 @@ var conditions = map[diff.Condition]string{
 	diff.IsAsSet:          "as set",
 }
 
-// SMI is the option of nvidia-smi that sets a setting.
-func SMI(s resource.Setting, value int) string {
+// SMI is the arguments of nvidia-smi that set a setting of a GPU.
+func SMI(gpu string, s resource.Setting, value int) string {
+	if s == resource.TimeSlice {
+		return fmt.Sprintf("compute-policy -i %s --set-timeslice=%d", gpu, value)
+	}
+	return "-i " + gpu + " " + option(s, value)
+}
+
+func option(s resource.Setting, value int) string {
 	if s == resource.SMClock && value == 0 {
 		return "-rgc"
 	}

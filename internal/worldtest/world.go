@@ -195,6 +195,8 @@ func (w *World) Set(_ context.Context, gpu string, s resource.Setting, value int
 			g.PowerMW = now
 		case resource.ComputeMode:
 			g.ComputeMode = now
+		case resource.TimeSlice:
+			g.TimeSlice = &now
 		}
 		return nil
 	})

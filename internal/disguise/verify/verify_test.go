@@ -34,7 +34,7 @@ func sound() *world {
 			Private:   map[string]bool{"TOKEN": true},
 			Secret:    map[string]func(string) bool{"PASSWORD": func(value string) bool { return value == "hidden" }},
 			Container: true, CUDA: true, Place: "1g.18gb, slot 0",
-			Applied:  resource.Settings{}.With(resource.MIGMode, resource.On).With(resource.PersistenceMode, resource.On).With(resource.SMClock, clock).With(resource.PowerLimit, power).With(resource.ComputeMode, resource.ExclusiveProcess),
+			Applied:  resource.Settings{}.With(resource.MIGMode, resource.On).With(resource.PersistenceMode, resource.On).With(resource.SMClock, clock).With(resource.PowerLimit, power).With(resource.ComputeMode, resource.ExclusiveProcess).With(resource.TimeSlice, 1),
 			PythonIn: "/run/cosplay/python",
 		},
 		who: map[string]string{"uid": "1000", "gid": "1000", "name": "alice", "home": "/home/alice", "folder": "/workspace"},
@@ -63,7 +63,7 @@ func sound() *world {
 		},
 		codes: map[string]int{},
 		observed: Observed{SliceUUID: "MIG" + uuid[3:], Altered: map[string]string{}, Load: load(busySamples, 1575),
-			Live: &resource.GPU{MIG: true, Persistence: true, SMClockMHz: 1575, PowerMW: 700_000, ComputeMode: resource.ExclusiveProcess}},
+			Live: &resource.GPU{MIG: true, Persistence: true, SMClockMHz: 1575, PowerMW: 700_000, ComputeMode: resource.ExclusiveProcess, TimeSlice: new(1)}},
 	}
 }
 
@@ -215,6 +215,7 @@ var sabotages = []struct {
 	{"settings.mig", "off", gpu(func(g *resource.GPU) { g.MIG = false })},
 	{"settings.persistence", "off", gpu(func(g *resource.GPU) { g.Persistence = false })},
 	{"settings.power", "350 W", gpu(func(g *resource.GPU) { g.PowerMW = 350_000 })},
+	{"settings.time-slice-length", "long", gpu(func(g *resource.GPU) { g.TimeSlice = new(3) })},
 	{"settings.compute-mode", "default", gpu(func(g *resource.GPU) { g.ComputeMode = resource.DefaultMode })},
 	{"settings.clock", "not in effect; 1980 MHz now", func(s *world) {
 		s.observed.LockLost, s.observed.Live.SMClockMHz, s.observed.Load = true, 1980, Load{}

@@ -240,6 +240,9 @@ def install(torch, driver, memory, capability, sms):
     provided.update((name, named(name)) for name in WITHOUT)
     for name, function in provided.items():
         setattr(torch._C, name, function)
+        for module in (torch.cuda, torch.cuda.graphs, torch.cuda.memory):
+            if hasattr(module, name):
+                setattr(module, name, function)
     cuda = torch.cuda
     cuda._cudart = Runtime(driver)
     cuda._is_in_bad_fork = provided["_cuda_isInBadFork"]
@@ -253,6 +256,7 @@ def install(torch, driver, memory, capability, sms):
     torch._C._CUDAGraph = graph = graph_class()
     cuda.CUDAGraph.__bases__ = (graph,)
     torch._C._CudaDeviceProperties = cuda._CudaDeviceProperties = Properties
+    seeds(torch)
     if hasattr(torch, "accelerator"):
         accelerate(torch, provided)
 
@@ -263,6 +267,25 @@ def install(torch, driver, memory, capability, sms):
             cuda._initialized = False
 
     os.register_at_fork(after_in_child=forget)
+
+
+def seeds(torch):
+    """The generator of the CPU is that of every device. PyTorch would seed it again when CUDA starts."""
+    generator = torch.default_generator
+
+    def manual_seed(seed):
+        generator.manual_seed(int(seed))
+
+    def seed():
+        generator.seed()
+
+    def set_rng_state(new_state, device="cuda"):
+        generator.set_state(new_state)
+
+    for module in (torch.cuda, torch.cuda.random):
+        module.manual_seed = module.manual_seed_all = manual_seed
+        module.seed = module.seed_all = seed
+        module.set_rng_state = set_rng_state
 
 
 def named(name):

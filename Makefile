@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test race sanitize check check-long check-engines check-clients chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build lib demo test race sanitize check check-long check-engines check-clients check-torch chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,127 @@
+"""The rules of the caching allocator against a second, simple account of them: lists of blocks that are searched in full."""
+import importlib.util
+import random
+import sys
+
+spec = importlib.util.spec_from_file_location("allocator", "python/cosplay_cuda/allocator.py")
+allocator = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(allocator)
+MIB = 1 << 20
+
+
+class Reference:
+    """Segments as lists of [size, owner]; owner is None for free blocks."""
+
+    def __init__(self, capacity):
+        self.capacity, self.segments, self.peak = capacity, [], 0
+
+    def reserved(self):
+        return sum(size for small, stream, blocks in self.segments for size, _ in blocks)
+
+    def allocated(self):
+        return sum(size for _, _, blocks in self.segments for size, owner in blocks if owner is not None)
+
+    def find(self, size, small, stream):
+        fitting = [(block[0], i, j) for i, (s, st, blocks) in enumerate(self.segments) if s == small and st == stream
+                   for j, block in enumerate(blocks) if block[1] is None and block[0] >= size]
+        return min(fitting) if fitting else None
+
+    def allocate(self, request, stream, owner):
+        size = max(512, (request + 511) // 512 * 512)
+        small = size <= MIB
+        found = self.find(size, small, stream)
+        if found is None:
+            segment = 2 * MIB if small else 20 * MIB if size < 10 * MIB else (size + 2 * MIB - 1) // (2 * MIB) * (2 * MIB)
+            if self.reserved() + segment > self.capacity:
+                self.empty()
+            if self.reserved() + segment > self.capacity:
+                return False
+            self.segments.append((small, stream, [[segment, None]]))
+            found = (segment, len(self.segments) - 1, 0)
+        _, i, j = found
+        blocks = self.segments[i][2]
+        rest = blocks[j][0] - size
+        if rest >= 512 if small else rest > MIB:
+            blocks[j:j + 1] = [[size, owner], [rest, None]]
+        else:
+            blocks[j][1] = owner
+        self.peak = max(self.peak, self.allocated())
+        return True
+
+    def free(self, owner):
+        for _, _, blocks in self.segments:
+            for block in blocks:
+                if block[1] == owner:
+                    block[1] = None
+            merged = []
+            for block in blocks:
+                if merged and merged[-1][1] is None and block[1] is None:
+                    merged[-1][0] += block[0]
+                else:
+                    merged.append(block)
+            blocks[:] = merged
+
+    def empty(self):
+        self.segments = [s for s in self.segments if not (len(s[2]) == 1 and s[2][0][1] is None)]
+
+
+def compare(seed):
+    chance = random.Random(seed)
+    capacity = chance.choice([64, 200, 1000]) * MIB
+    left = [capacity]
+    handles = iter(range(1, 1 << 30))
+    sizes = {}
+
+    def take(size):
+        if size > left[0]:
+            return None
+        left[0] -= size
+        handle = next(handles)
+        sizes[handle] = size
+        return handle
+
+    def give(handle):
+        left[0] += sizes.pop(handle)
+
+    subject, reference, live = allocator.Allocator(take, give), Reference(capacity), {}
+    for step in range(400):
+        what = chance.random()
+        if what < 0.55:
+            request = int(2 ** chance.uniform(0, 25))
+            stream = chance.choice([0, 0, 0, 1])
+            try:
+                live[step] = subject.allocate(request, stream)
+                fits = True
+            except allocator.OutOfMemory:
+                fits = False
+            assert reference.allocate(request, stream, step) == fits, (seed, step, request)
+        elif what < 0.97 and live:
+            owner = chance.choice(sorted(live))
+            subject.release(live.pop(owner))
+            reference.free(owner)
+        elif what > 0.98:
+            subject.empty_cache()
+            reference.empty()
+        counts = subject.counts()
+        figures = counts.allocated_bytes.now, counts.reserved_bytes.now, counts.allocated_bytes.peak, counts.segment.now
+        assert figures == (reference.allocated(), reference.reserved(), reference.peak, len(reference.segments)), (seed, step, figures)
+        assert capacity - left[0] == counts.reserved_bytes.now
+        if step % 40 == 0:
+            blocks = [[size for _, size, _, _ in of] for _, of in subject.layout()]
+            assert blocks == [[size for size, _ in of] for _, _, of in reference.segments], (seed, step)
+
+
+for seed in range(60):
+    compare(seed)
+
+settings = allocator.Settings("max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:4],garbage_collection_threshold:0.8")
+assert settings.max_split == 128 * MIB and settings.threshold == 0.8
+assert allocator.Settings("roundup_power2_divisions:4").rounded(1200) == 1536
+assert allocator.Settings("roundup_power2_divisions:4").rounded(1100 * 1024) == 1280 * 1024
+assert allocator.Settings().rounded(1) == 512 and allocator.Settings().rounded(513) == 1024
+for wrong in "max_split_size_mb:20", "garbage_collection_threshold:2":
+    try:
+        allocator.Settings(wrong)
+    except ValueError:
+        continue
+    sys.exit("%s is accepted" % wrong)

@@ -55,7 +55,7 @@ race: lib ## the tests of the packages with goroutines, with the race detector
 
 # Programs preload the address sanitizer, so tests that inspect the libraries
 # themselves, or use another libc, cannot run with it.
-INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc
+INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc|TestTorch
 libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
 c_tests = $(GO) test $(TESTFLAGS) -count=1 ./internal/sim ./internal/disguise/...
 
@@ -96,6 +96,9 @@ check-long: lib ## the fuzzers, a minute each; every function of the driver made
 # Random stories. The run prints its seed; SEED=... repeats it.
 ROUNDS ?= 1000
 SEED   ?= 0
+check-torch: build ## PyTorch in sessions: Debian's of this machine, and those of scripts/torch-roots
+	@scripts/check-torch $(BIN)
+
 chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=... DOCKER=1
 	@if [ -n "$(DOCKER)" ]; then scripts/test-images; fi
 	@cd cmd/cosplay && $(GO) test -timeout 2h -count=1 -run '^TestChaos$$' -rounds $(ROUNDS) -seed $(SEED) $(if $(DOCKER),-docker)

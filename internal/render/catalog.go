@@ -148,8 +148,8 @@ func (p *page) shareTable(v FitView) {
 		return
 	}
 	p.gap()
-	t := &table{gap: 2, indent: 2, columns: []column{{title: "SHARING"}, {title: "EACH"}, {title: "SESSIONS", right: true}, {title: "FP32", right: true},
-		{title: "BANDWIDTH", right: true}, {title: "ALL BUSY: FP32", right: true}, {title: "BANDWIDTH", right: true}}}
+	t := &table{gap: 2, indent: 2, columns: []column{{title: "SHARING"}, {title: "EACH"}, {title: "COUNT", right: true}, {title: "FP32", right: true},
+		{title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}, {title: "BUSY: FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}}}
 	for _, s := range v.Shares {
 		each := cmp.Or(s.Slice.Profile, "whole GPU")
 		switch {
@@ -158,8 +158,8 @@ func (p *page) shareTable(v FitView) {
 		case s.Slice.Percent > 0:
 			each = fmt.Sprintf("%d %% of %s", s.Slice.Percent, each)
 		}
-		t.add(text(string(s.Sharing)), text(each), text(fmt.Sprint(s.Sessions)), text(fit.Percent(s.Alone.FP32Ratio())), text(fit.Percent(s.Alone.BandwidthRatio())),
-			text(fit.Percent(s.Busy.FP32Ratio())), text(fit.Percent(s.Busy.BandwidthRatio())))
+		t.add(text(string(s.Sharing)), text(each), text(fmt.Sprint(s.Sessions)), text(fit.Percent(s.Alone.FP32Ratio())), text(fit.Percent(s.Alone.BandwidthRatio())), text(times(s.Alone.TensorRatio())),
+			text(fit.Percent(s.Busy.FP32Ratio())), text(fit.Percent(s.Busy.BandwidthRatio())), text(times(s.Busy.TensorRatio())))
 	}
 	p.table(t)
 }

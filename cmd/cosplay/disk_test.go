@@ -17,7 +17,7 @@ func smallDisk(t *testing.T) project {
 	t.Helper()
 	need.Root(t, "mount")
 	disk := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", disk).CombinedOutput(); err != nil {
 		need.Lacking(t, "no small disk can be mounted: %v %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })

@@ -81,7 +81,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 		errs  = make([]error, len(sessions))
 		turns = make(chan struct{}, verifyAtOnce)
 		group sync.WaitGroup
-		alone sync.Mutex // of a session that tries its memory, where a GPU has less than all may use
+		alone sync.Mutex // of a session that tries its memory where others share it: contexts are beyond the caps
 	)
 	for i, s := range sessions {
 		place, err := p.Runtime(ctx, s, prior) // opens hosts, which must not happen concurrently
@@ -96,7 +96,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			if s.Slice.Oversubscribed {
+			if s.Slice.Shared() {
 				alone.Lock()
 				defer alone.Unlock()
 			}

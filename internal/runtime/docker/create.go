@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"path"
 	"path/filepath"
 	"slices"
@@ -144,7 +143,11 @@ func (e *Engine) lifted() []string {
 }
 
 func about(s resource.Session, port int) subject {
-	return subject{name: s.BodyName(), image: s.Spec.Image, bind: s.Spec.SSH.Bind, port: port}
+	what := subject{name: s.BodyName(), image: s.Spec.Image, bind: s.Spec.SSH.Bind, port: port}
+	if s.Spec.SSH.Enabled && s.Spec.SSH.Port == 0 {
+		what.where = "the ssh block, or with cosplay apply --replace " + s.Address.String()
+	}
+	return what
 }
 
 // visibleDevices is the variable that NVIDIA's runtime and hook read; programs get it from cosplay-init.
@@ -221,53 +224,6 @@ func (r Runtime) ownFolder(workspace string) string {
 func hostname(a resource.Address) string {
 	name := strings.NewReplacer("_", "-", ".", "-").Replace(resource.SessionID(a))
 	return strings.Trim(name[:min(longestHost, len(name))], "-")
-}
-
-// freePort is a port without a listener: preferred, if it is free. Another process may
-// take it before the engine does.
-func freePort(bind string, preferred int) (int, error) {
-	listen := func(port int) (net.Listener, error) {
-		return net.Listen("tcp", net.JoinHostPort(bind, strconv.Itoa(port)))
-	}
-	l, err := listen(preferred)
-	if err != nil && preferred != 0 {
-		l, err = listen(0)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("find a free port on %s: %w. Fix: correct bind in the ssh block", bind, err)
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
-}
-
-// publishedPort is the port on the host that a container has for ssh; 0 is none.
-func publishedPort(there *container.InspectResponse) int {
-	if there.HostConfig == nil {
-		return 0
-	}
-	for _, binding := range there.HostConfig.PortBindings[sshNAT] {
-		if port, err := strconv.Atoi(binding.HostPort); err == nil {
-			return port
-		}
-	}
-	return 0
-}
-
-// holder is the container that has a port of this machine; "" if no container has it.
-func (r Runtime) holder(ctx context.Context, port int) string {
-	ctx, cancel := soon(ctx)
-	defer cancel()
-	running, err := r.Engine.client.ContainerList(ctx, container.ListOptions{})
-	if err != nil {
-		return ""
-	}
-	for _, c := range running {
-		for _, p := range c.Ports {
-			if int(p.PublicPort) == port && len(c.Names) > 0 {
-				return "the container " + strings.TrimPrefix(c.Names[0], "/")
-			}
-		}
-	}
-	return ""
 }
 
 func restartPolicy(b resource.ContainerSpec) container.RestartPolicy {

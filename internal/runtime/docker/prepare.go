@@ -191,7 +191,7 @@ func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g g
 	for try := 1; ; try++ {
 		port, err := s.Spec.SSH.Port, error(nil)
 		if s.Spec.SSH.Enabled && port == 0 {
-			port, err = freePort(s.Spec.SSH.Bind, kept)
+			port, err = r.choosePort(ctx, s.Spec.SSH.Bind, kept)
 		}
 		if err != nil {
 			return launched{}, err

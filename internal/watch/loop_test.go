@@ -37,10 +37,10 @@ var disturbances = map[string]func(t *testing.T, host *sim.Host, dir string){
 		time.Sleep(5 * time.Millisecond)
 		check(t, host.Set(0, "lost", "off"))
 	},
-	"session folder": func(_ *testing.T, _ *sim.Host, dir string) {
+	// At once: a repair that meets a folder on its way out fails, and the next one waits.
+	"session folder": func(t *testing.T, _ *sim.Host, dir string) {
 		folder := filepath.Join(dir, machine.ScratchDir, "sessions", "default", "lab", "worker-"+strconv.Itoa(rand.IntN(3)))
-		for os.RemoveAll(folder) != nil { // the loop may be putting files into it
-		}
+		check(t, os.Rename(folder, filepath.Join(t.TempDir(), "removed")))
 	},
 }
 

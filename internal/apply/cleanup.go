@@ -125,7 +125,7 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 		}
 		return &UndoError{step, err}
 	}
-	s.prior = plan.Fold(s.prior, op.Op, made)
+	plan.FoldInto(&s.prior, op.Op, made)
 	s.tell(Event{Kind: UndoDone, Step: step})
 	return s.write(Entry{Event: Done, Step: id, Made: &made})
 }

@@ -12,7 +12,7 @@ import (
 // Effect is an operation that a run has carried out, or tried to.
 type Effect struct {
 	Op    plan.Op
-	Prior resource.Prior // the state before it
+	Prior resource.Prior // the state before it, or the part of it that concerns it
 	Live  resource.Live  // the snapshot of the plan
 	Made  plan.Made
 	Err   error

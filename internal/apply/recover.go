@@ -69,7 +69,7 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 			if e.Made != nil {
 				made = *e.Made
 			}
-			prior = plan.Fold(prior, done, made)
+			plan.FoldInto(&prior, done, made)
 			delete(open, e.Step)
 		}
 	}

@@ -33,9 +33,9 @@ type schedule struct {
 	*Run
 	steps    []plan.Step
 	outcomes []outcome
-	byID     map[string]int
+	queue    *queue
 	before   resource.Prior // the state before the run
-	prior    resource.Prior // the state so far
+	prior    resource.Prior // the state so far, which is changed in place
 	begin    Entry
 	total    int
 	number   int // steps that have started and change more than the state
@@ -62,12 +62,9 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 	if err := r.write(begin); err != nil {
 		return Result{Prior: prior}, err
 	}
-	s := &schedule{Run: r, steps: p.Steps, outcomes: make([]outcome, len(p.Steps)), byID: map[string]int{},
-		used: map[resource.Address]resource.Use{}, before: prior, prior: prior, live: live, begin: begin, total: p.Effects(),
+	s := &schedule{Run: r, steps: p.Steps, outcomes: make([]outcome, len(p.Steps)), queue: newQueue(p.Steps, r.Parallelism),
+		used: map[resource.Address]resource.Use{}, before: prior, prior: prior.Clone(), live: live, begin: begin, total: p.Effects(),
 		reports: make(chan finished)}
-	for i, step := range p.Steps {
-		s.byID[step.ID] = i
-	}
 	err := s.loop(ctx)
 	if err == nil && len(s.failures) > 0 {
 		err = s.cleanUp(context.WithoutCancel(ctx))
@@ -81,7 +78,7 @@ func (s *schedule) loop(ctx context.Context) error {
 	active := 0
 	for {
 		for (s.GoOn || len(s.failures) == 0) && ctx.Err() == nil {
-			i, ok := s.ready()
+			i, ok := s.queue.next()
 			if !ok {
 				break
 			}
@@ -118,65 +115,11 @@ func (s *schedule) drain(active int, cause error) error {
 	for range active {
 		f := <-s.reports
 		if f.err == nil {
-			s.prior = plan.Fold(s.prior, s.steps[f.index].Do.Op, f.made)
+			plan.FoldInto(&s.prior, s.steps[f.index].Do.Op, f.made)
 			s.outcomes[f.index] = succeeded
 		}
 	}
 	return cause
-}
-
-// lane is the queue of a step: operations on GPUs are quick and run one after the other, those on bodies take long.
-// Each kind has its own limit, so that neither waits for the other.
-func (s *schedule) lane(op plan.Op) int {
-	if s.Parallelism > 1 {
-		switch op.(type) {
-		case plan.Prepare, plan.Unprepare, plan.EnsureImage, plan.StopSession, plan.StartSession, plan.EndSession:
-			return 1
-		default:
-		}
-	}
-	return 0
-}
-
-// ready finds the first step that can start now.
-func (s *schedule) ready() (int, bool) {
-	var busy [2]int
-	for i, step := range s.steps {
-		if s.outcomes[i] == running {
-			busy[s.lane(step.Do.Op)]++
-		}
-	}
-	blocked := s.blocked()
-	for i, step := range s.steps {
-		if s.outcomes[i] != pending || busy[s.lane(step.Do.Op)] >= max(1, s.Parallelism) {
-			continue
-		}
-		waits := slices.ContainsFunc(step.Needs, func(id string) bool { return s.outcomes[s.byID[id]] != succeeded }) ||
-			slices.ContainsFunc(step.After, func(id string) bool {
-				at := s.byID[id]
-				return s.outcomes[at] < succeeded && !blocked[at]
-			})
-		if !waits {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// blocked finds the steps that can never run, since a step that they need failed or is blocked. Each step is after
-// those that it needs.
-func (s *schedule) blocked() map[int]bool {
-	blocked := map[int]bool{}
-	if len(s.failures) == 0 {
-		return blocked
-	}
-	for i, step := range s.steps {
-		blocked[i] = slices.ContainsFunc(step.Needs, func(id string) bool {
-			at := s.byID[id]
-			return s.outcomes[at] == failed || blocked[at]
-		})
-	}
-	return blocked
 }
 
 // start starts a step. A step that changes the state alone is done at once, and start returns false.
@@ -184,9 +127,9 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 	step := s.steps[i]
 	op := step.Do
 	if plan.Bookkeeping(op.Op) {
-		s.outcomes[i] = succeeded
+		s.ends(i, succeeded)
 		made := plan.Made{At: moment(op.Op, time.Now())}
-		s.prior = plan.Fold(s.prior, op.Op, made)
+		plan.FoldInto(&s.prior, op.Op, made)
 		entry := Entry{Event: Done, Step: step.ID, Op: &op}
 		if made.At != 0 {
 			entry.Made = &made
@@ -199,7 +142,7 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 	s.outcomes[i] = running
 	s.number++
 	s.tell(Event{Kind: StepStarted, Step: step, Number: s.number, Total: s.total})
-	prior, say := s.prior, s.says(step)
+	prior, say := plan.Part(s.prior, op.Op), s.says(step)
 	go func() {
 		begun := time.Now()
 		made, err := s.effect(ctx, op.Op, prior, say)
@@ -212,18 +155,23 @@ func (s *schedule) finish(f finished) error {
 	step := s.steps[f.index]
 	s.ended++
 	if f.err != nil {
-		s.outcomes[f.index] = failed
+		s.ends(f.index, failed)
 		s.failures = append(s.failures, Failure{Step: step, Err: f.err})
 		s.tell(Event{Kind: StepFailed, Step: step, Number: s.ended, Total: s.total, Took: f.took, Err: f.err})
 		return s.write(failure(step.ID, f.err))
 	}
-	s.outcomes[f.index] = succeeded
-	s.prior = plan.Fold(s.prior, step.Do.Op, f.made)
+	s.ends(f.index, succeeded)
+	plan.FoldInto(&s.prior, step.Do.Op, f.made)
 	if op, ended := step.Do.Op.(plan.Unprepare); ended && f.made.Used != nil {
 		s.used[op.Address] = *f.made.Used
 	}
 	s.tell(Event{Kind: StepDone, Step: step, Number: s.ended, Total: s.total, Took: f.took})
 	return s.write(Entry{Event: Done, Step: step.ID, Made: &f.made})
+}
+
+func (s *schedule) ends(i int, as outcome) {
+	s.outcomes[i] = as
+	s.queue.ended(i, as == succeeded)
 }
 
 // replaced are the sessions that the run had to create and that existed before it. The result lists the others that

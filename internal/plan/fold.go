@@ -17,10 +17,17 @@ type Made struct {
 	At      resource.Moment  `json:"at,omitempty"`       // when, for an operation after which a session is up
 }
 
-// Fold returns the state after an operation. Nothing else defines that: apply folds after each step, recovery folds
-// the journal.
+// Fold returns the state after an operation.
 func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	p := prior.Clone()
+	FoldInto(&p, op, made)
+	return p
+}
+
+// FoldInto makes a state the one after an operation. Nothing else defines that: apply folds after each step, recovery
+// folds the journal. It changes the slices and maps of the state.
+func FoldInto(to *resource.Prior, op Op, made Made) {
+	p, prior := *to, *to
 	switch op := op.(type) {
 	case TakeGPU:
 		if _, held := p.GPU(op.Host, op.GPU); !held { // a baseline is never overwritten
@@ -110,7 +117,57 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	case LeaveGPU, EnsureImage: // the state does not have them
 	}
 	slices.SortFunc(p.GPUs, resource.PriorGPU.Compare)
-	return p.Remembering()
+	*to = p.Remembering()
+}
+
+// Part is what carrying out an operation, and reporting it, reads of the state: the rest may change meanwhile.
+func Part(prior resource.Prior, op Op) resource.Prior {
+	var (
+		gpu     resource.GPUKey
+		session resource.Address
+		with    = func(resource.PriorSession) bool { return false } // other sessions
+	)
+	switch op := op.(type) {
+	case SetGPU:
+		gpu = resource.GPUKey{Host: op.Host, UUID: op.GPU}
+	case RunMPS:
+		with = func(s resource.PriorSession) bool { return s.MPS == op.MPS.Folder }
+	case CreateSlice:
+		if op.Beside != nil {
+			session = *op.Beside
+		}
+	case DestroySlice:
+		session = op.Address
+		was, _ := prior.Session(op.Address)
+		with = func(s resource.PriorSession) bool { return onOneSlice(s, was) }
+	case Prepare:
+		session = op.Session.Address
+	case Unprepare:
+		session = op.Address
+	case StartSession:
+		session = op.Address
+	default:
+	}
+	part := prior
+	part.BootIDs, part.GPUs, part.Sessions, part.Expired = nil, nil, nil, nil
+	if g, held := prior.GPU(gpu.Host, gpu.UUID); held {
+		part.GPUs = append(part.GPUs, g)
+	}
+	if s, there := prior.Session(session); there {
+		part.Sessions = append(part.Sessions, s)
+	}
+	for _, s := range prior.Sessions {
+		if s.Address != session && with(s) {
+			part.Sessions = append(part.Sessions, s)
+		}
+	}
+	slices.SortFunc(part.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
+	return part
+}
+
+// onOneSlice reports whether two sessions have the same slice.
+func onOneSlice(a, b resource.PriorSession) bool {
+	return a.Handle != nil && b.Handle != nil && *a.Handle == *b.Handle && a.Slice.Beside(b.Slice)
 }
 
 // BringsUp reports whether a session is up after an operation, so that Fold needs to know when that was.
@@ -215,6 +272,6 @@ func edit(p *resource.Prior, a resource.Address, change func(*resource.PriorSess
 // SharedByOther reports whether another session has the MIG slice of a session, too.
 func SharedByOther(prior resource.Prior, s resource.PriorSession) bool {
 	return s.Handle != nil && slices.ContainsFunc(prior.Sessions, func(o resource.PriorSession) bool {
-		return o.Address != s.Address && o.Handle != nil && *o.Handle == *s.Handle && o.Slice.Beside(s.Slice)
+		return o.Address != s.Address && onOneSlice(o, s)
 	})
 }

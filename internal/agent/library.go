@@ -43,6 +43,7 @@ type nvmlLibrary struct {
 
 	deadline time.Duration        // of the request under way
 	known    map[string]bool      // symbols that were looked up and found
+	indexes  map[string]int       // of the GPUs, by UUID, as they were last listed
 	now      atomic.Pointer[site] // the call under way, for the watchdog
 	made     atomic.Pointer[int]  // the GPU instance of a slice that is being made, likewise
 }
@@ -200,10 +201,20 @@ func (l *nvmlLibrary) at(index int) (d device, err error) {
 	return d, err
 }
 
+// device finds a GPU: first where it was the last time, since a host may have many.
 func (l *nvmlLibrary) device(uuid string) (device, error) {
+	if index, known := l.indexes[uuid]; known {
+		if d, err := l.at(index); err == nil && d.uuid == uuid {
+			return d, nil
+		}
+	}
 	devices, unusable, err := l.devices()
 	if err != nil {
 		return device{}, err
+	}
+	l.indexes = map[string]int{}
+	for _, d := range devices {
+		l.indexes[d.uuid] = d.index
 	}
 	if i := slices.IndexFunc(devices, func(d device) bool { return d.uuid == uuid }); i >= 0 {
 		return devices[i], nil

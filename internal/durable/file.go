@@ -143,12 +143,18 @@ func ReadRecord(path string) ([]byte, error) {
 
 // Sweep removes temporary files that killed writers have left beside a file or beside files whose names start with
 // its name. The caller must hold the lock, so that no other process is writing.
-func Sweep(path string) {
-	left := regexp.MustCompile(`^\.` + regexp.QuoteMeta(filepath.Base(path)) + `(\.[a-z]*)?\d+$`)
-	entries, _ := os.ReadDir(filepath.Dir(path)) // a missing folder has none
+func Sweep(path string) { sweepOf(filepath.Dir(path), regexp.QuoteMeta(filepath.Base(path))) }
+
+// SweepAll removes such files of all files in a folder.
+func SweepAll(dir string) { sweepOf(dir, `.+`) }
+
+// sweepOf removes the temporary files of files whose names start with a pattern.
+func sweepOf(dir, names string) {
+	left := regexp.MustCompile(`^\.` + names + `(\.[a-z]*)?\d+$`)
+	entries, _ := os.ReadDir(dir) // a missing folder has none
 	for _, e := range entries {
 		if left.MatchString(e.Name()) {
-			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name())) // if this fails, the next Sweep tries again
+			_ = os.Remove(filepath.Join(dir, e.Name())) // if this fails, the next sweep tries again
 		}
 	}
 }

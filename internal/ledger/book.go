@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -134,7 +135,7 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Page) error) 
 	if err != nil {
 		return err
 	}
-	durable.Sweep(b.path(uuid))
+	b.sweep()
 	if err := do(&g); err != nil {
 		return err
 	}
@@ -157,6 +158,16 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Page) error) 
 		b.keepReserve()
 	}
 	return err
+}
+
+// swept are the folders of pages that this process has swept. What is left comes from processes that were killed.
+var swept sync.Map
+
+// sweep removes what killed processes have left of pages. The lock is held.
+func (b Book) sweep() {
+	if _, done := swept.LoadOrStore(b.folder(), true); !done {
+		durable.SweepAll(b.folder())
+	}
 }
 
 // reserveSize is room for a few pages, in bytes: on a full disk they are written one

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -50,8 +51,27 @@ type account struct {
 
 // Invoker is the user who typed the command.
 func Invoker() (account, error) {
+	name := ""
+	if os.Geteuid() == 0 {
+		name = os.Getenv("SUDO_USER")
+	}
+	if known, ok := invokers.Load(name); ok {
+		return known.(account), nil
+	}
+	found, err := invoker(name)
+	if err == nil {
+		invokers.Store(name, found)
+	}
+	return found, err
+}
+
+// invokers are those that were found: each line of the audit log has one.
+var invokers sync.Map
+
+// invoker is the user with a name; "" is that of the process.
+func invoker(name string) (account, error) {
 	u, err := user.Current()
-	if name := os.Getenv("SUDO_USER"); err == nil && os.Geteuid() == 0 && name != "" {
+	if err == nil && name != "" {
 		u, err = user.Lookup(name)
 	}
 	if err != nil {

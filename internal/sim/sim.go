@@ -74,8 +74,20 @@ func (h *Host) Close() error {
 
 // BootID identifies the present boot of the host in a folder.
 func BootID(dir string) (id string, err error) {
-	err = inspect(dir, func(host *C.struct_sim_host) { id = text(host.boot_id[:]) })
-	return id, err
+	file, err := os.Open(StatePath(dir))
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH); err != nil {
+		return "", fmt.Errorf("cannot lock %s: %w", file.Name(), err)
+	}
+	var host C.struct_sim_host // read and not mapped: that would check all GPUs
+	head := unsafe.Slice((*byte)(unsafe.Pointer(&host)), unsafe.Offsetof(host.boot_id)+unsafe.Sizeof(host.boot_id))
+	if _, err := io.ReadFull(file, head); err != nil || text(host.magic[:]) != C.SIM_MAGIC {
+		return "", notAHost(file.Name())
+	}
+	return text(host.boot_id[:]), nil
 }
 
 func inspect(dir string, f func(*C.struct_sim_host)) error {

@@ -26,6 +26,7 @@ enum { MOST_DEVICES = 16 };
 #define FACADE_FIGURES_MARK "cosplay-facade-figures-path"
 #define FACADE_USAGE_MARK "cosplay-facade-usage-path"
 #define FACADE_PATH_SIZE 4096
+#define FACADE_ORIGIN "$ORIGIN" /* the folder of the facade, as the loader names it */
 
 struct figures {
     char magic[8];

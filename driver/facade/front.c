@@ -16,7 +16,15 @@ __attribute__((used)) static volatile const char figures_path[FACADE_PATH_SIZE] 
  */
 __attribute__((weak)) void *dlopen(const char *path, int flags);
 __attribute__((weak)) void *dlsym(void *library, const char *name);
+__attribute__((weak)) int dladdr(const void *address, void *about);
 enum { LAZY = 1, ALREADY_LOADED = 4 };
+
+struct about { /* Dl_info */
+    const char *path;
+    void *base;
+    const char *symbol;
+    void *address;
+};
 
 const struct figures unreadable;
 
@@ -47,9 +55,28 @@ static unsigned sound_devices(const struct figures *figures, size_t size)
     return (unsigned)count;
 }
 
+/* Sessions that are folders share the content of this library, so its paths are relative to where it was loaded. */
+long open_beside(const char *path, int flags)
+{
+    if (!starts_with(path, FACADE_ORIGIN))
+        return sys_open(path, flags);
+    struct about about = {0};
+    if (!dladdr || !dladdr((const void *)figures_path, &about) || !about.path || about.path[0] != '/')
+        return -EACCES; /* not as if there were no such file, which would show the physical GPU */
+    size_t folder = length(about.path), rest = length(path) - length(FACADE_ORIGIN);
+    while (about.path[folder - 1] != '/')
+        folder--;
+    char whole[FACADE_PATH_SIZE];
+    if (folder + rest > sizeof whole)
+        return -EACCES;
+    memcpy(whole, about.path, folder - 1);
+    memcpy(whole + folder - 1, path + length(FACADE_ORIGIN), rest + 1);
+    return sys_open(whole, flags);
+}
+
 static const struct figures *read_figures(void)
 {
-    long fd = sys_open((const char *)figures_path, O_RDONLY);
+    long fd = open_beside((const char *)figures_path, O_RDONLY);
     if (fd == -ENOENT || fd == -ENOTDIR)
         return NULL;
     long size = fd < 0 ? 0 : sys_size(fd);

@@ -33,6 +33,9 @@ void *driver_function(void **found, const char *name);
         (__typeof__(&name))driver_function(&found, #name); \
     })
 
+/* Opens a file by its path, or by FACADE_ORIGIN and its path from the folder of the facade. */
+long open_beside(const char *path, int flags);
+
 /* Errors that the facade returns itself, with the codes of each library. */
 extern const struct refusals {
     int library_not_found, function_not_found, version_mismatch;

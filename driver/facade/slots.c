@@ -1,5 +1,7 @@
 #include "slots.h"
 
+#include "front.h"
+
 #include <fcntl.h>
 
 /* Go writes a path over this mark. */
@@ -16,7 +18,7 @@ static int sound(const struct usage *usage, unsigned accounts)
 
 struct usage *map_usage(int writable, unsigned *accounts)
 {
-    long fd = sys_open((const char *)usage_path, writable ? O_RDWR : O_RDONLY);
+    long fd = open_beside((const char *)usage_path, writable ? O_RDWR : O_RDONLY);
     if (fd < 0)
         return NULL;
     size_t size = (size_t)sys_size(fd), count = size / sizeof(struct usage);

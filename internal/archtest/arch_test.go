@@ -40,6 +40,7 @@ var reads = map[string]string{
 	"internal/cli":                  "its terminal, saved plans, the files that fmt formats",
 	"internal/disguise":             "the files of a session and the host's NVIDIA libraries",
 	"internal/durable":              "locks, journals and announcements",
+	"internal/shared":               "the files that sessions have in common",
 	"internal/initd":                "its own container",
 	"internal/initd/account":        "its own container",
 	"internal/initd/boot":           "its own container",

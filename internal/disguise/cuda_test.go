@@ -38,19 +38,28 @@ type cudaSession struct {
 	t     testing.TB
 	dir   string
 	slice string
+	of    resource.Session
+	given resource.Handle
 }
 
 func (m machine) installCUDA(t testing.TB, target, slice string) cudaSession {
 	t.Helper()
-	dir := m.install(t, target, slice)
-	check(t, disguise.InstallCUDA(dir, resource.Session{}, m.cuda()))
-	return cudaSession{t, dir, slice}
+	s := cudaSession{t, t.TempDir(), slice, session(t, target), resource.Handle{UUID: slice}}
+	check(t, disguise.Install(s.dir, s.of, s.given, m.library(), m.cuda()))
+	return s
+}
+
+// over installs the disguise again, over another CUDA driver.
+func (s cudaSession) over(cuda string) {
+	s.t.Helper()
+	check(s.t, disguise.Install(s.dir, s.of, s.given, mustRead(s.t, filepath.Join(s.dir, disguise.RealDir, driver.NVML)), cuda))
 }
 
 // shared marks the slice as used by foreign processes, too: then only allocations count.
 func (s cudaSession) shared() cudaSession {
 	s.t.Helper()
-	figures := disguise.FiguresOf(session(s.t, "rtx-2060"), resource.Handle{UUID: s.slice, Shared: true})
+	s.given.Shared = true
+	figures := disguise.FiguresOf(session(s.t, "rtx-2060"), s.given)
 	check(s.t, disguise.WriteFigures(filepath.Join(s.dir, "figures"), figures))
 	return s
 }
@@ -293,7 +302,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// The facade has one needed library, at the private path, and five weak functions of libc without a version.
+// The facade has one needed library, at the private path, and six weak functions of libc without a version.
 func TestCUDALoadsEverywhere(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0)
@@ -301,7 +310,7 @@ func TestCUDALoadsEverywhere(t *testing.T) {
 	file, err := elf.Open(s.facade())
 	check(t, err)
 	defer file.Close()
-	loadsEverywhere(t, file, driver.CUDA, filepath.Join(s.dir, "real", driver.CUDA))
+	loadsEverywhere(t, file, driver.CUDA, "$ORIGIN/../real/"+driver.CUDA)
 	symbols, err := file.DynamicSymbols()
 	check(t, err)
 	var needs []string
@@ -317,14 +326,15 @@ func TestCUDALoadsEverywhere(t *testing.T) {
 		}
 	}
 	slices.Sort(needs)
-	if !slices.Equal(needs, []string{"dlopen", "dlsym", "getenv", "setenv", "unsetenv"}) {
+	if !slices.Equal(needs, []string{"dladdr", "dlopen", "dlsym", "getenv", "setenv", "unsetenv"}) {
 		t.Errorf("it needs %v", needs)
 	}
 }
 
 func TestInstallCUDARefuses(t *testing.T) {
+	m := newMachine(t, "h200")
 	for path, says := range map[string]string{"/nowhere/libcuda.so.1": "no CUDA driver at", "libcuda.so.1": "absolute path"} {
-		if err := disguise.InstallCUDA(t.TempDir(), resource.Session{}, path); err == nil || !strings.Contains(err.Error(), says) {
+		if err := disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, m.library(), path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want one that says %q", err, says)
 		}
 	}
@@ -335,7 +345,7 @@ func TestInstallCUDAAgain(t *testing.T) {
 	s := newSession(t).shared()
 	h := s.hold(t, compiled(t, "holder"))
 	h.tell("take 1000", "0")
-	check(t, disguise.InstallCUDA(s.dir, resource.Session{}, mustRead(t, filepath.Join(s.dir, "real", driver.CUDA))))
+	s.over(mustRead(t, filepath.Join(s.dir, disguise.RealDir, driver.CUDA)))
 	h.tell("take 1000", "0")
 	s.wantUsage(t, "total 2000 overhead 0 peak 2000 refused 0 processes 1")
 	short := holdOn(t, s.command(compiled(t, "holder"), filepath.Join(s.dir, "lib/libcuda.so")))
@@ -343,7 +353,7 @@ func TestInstallCUDAAgain(t *testing.T) {
 	short.tell("take 4144", "0")
 }
 
-func mustRead(t *testing.T, link string) string {
+func mustRead(t testing.TB, link string) string {
 	t.Helper()
 	path, err := os.Readlink(link)
 	check(t, err)
@@ -370,7 +380,7 @@ func BenchmarkCUDA(b *testing.B) {
 	instant := instantDriver(b)
 	for _, d := range []struct{ name, path string }{{"simulated", m.cuda()}, {"instant", instant}} {
 		s := m.installCUDA(b, "rtx-2060", slice)
-		check(b, disguise.InstallCUDA(s.dir, resource.Session{}, d.path))
+		s.over(d.path)
 		for _, call := range []string{"load", "pair", "query"} {
 			for _, l := range []struct{ name, path string }{{"plain", d.path}, {"disguised", s.facade()}} {
 				b.Run(d.name+"/"+call+"/"+l.name, func(b *testing.B) {

@@ -4,6 +4,7 @@ package disguise
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -13,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 )
 
@@ -49,31 +49,54 @@ func NeedsPython(s resource.Session) bool {
 	return slices.Contains(lacks, "tf32") || s.Strict && len(lacks) > 0 || s.Emulates()
 }
 
-// InstallPython installs the Python part of the disguise in a session's folder, or removes it if the session does not
-// need it.
-func InstallPython(dir string, s resource.Session) error {
+// pythonTree returns the Python part of a session.
+func pythonTree(s resource.Session) (*tree, error) {
+	figures, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict,
+		Compute: s.Compute, Capability: s.Target.ComputeCapability, SMs: s.Target.SMs})
+	if err != nil {
+		return nil, err
+	}
+	return oneTree(PythonDir, string(figures), func() (map[string]string, error) {
+		files := map[string]string{pythonSession: string(figures) + "\n"}
+		err := eachPythonFile(func(name string, text []byte) error {
+			files[name] = string(text)
+			return nil
+		})
+		return files, err
+	})
+}
+
+// CopyPython installs the Python part of the disguise in a folder that a container sees, or removes it if the session
+// does not need it. base is the folder of the session folders.
+func CopyPython(base, dir string, s resource.Session) error {
 	folder := filepath.Join(dir, PythonDir)
 	if !NeedsPython(s) {
 		return os.RemoveAll(folder)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("making the session's part for Python: %w", err)
-	}
-	figures, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict,
-		Compute: s.Compute, Capability: s.Target.ComputeCapability, SMs: s.Target.SMs})
+	part, err := pythonTree(s)
 	if err != nil {
 		return err
 	}
-	if err := durable.ReplaceFile(filepath.Join(folder, pythonSession), append(figures, '\n'), 0o644); err != nil {
+	for name, file := range part.files {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), file.Link(base, path)); err != nil {
+			return fmt.Errorf("making the session's part for Python: %w", err)
+		}
+	}
+	return nil
+}
+
+// installPython makes the Python part in a session's folder a link to what sessions of the same target share.
+func installPython(base, dir string, s resource.Session) error {
+	path := filepath.Join(dir, PythonDir)
+	if !NeedsPython(s) {
+		return os.RemoveAll(path)
+	}
+	part, err := pythonTree(s)
+	if err != nil {
 		return err
 	}
-	return eachPythonFile(func(name string, text []byte) error {
-		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		return durable.ReplaceFile(path, text, 0o644)
-	})
+	return part.link(base, path)
 }
 
 // eachPythonFile gives a function each file, by its path in PythonDir.

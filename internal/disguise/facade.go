@@ -7,18 +7,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-
-	"github.com/google/renameio/v2"
+	"sync"
 
 	"cosplay/driver"
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
+	"cosplay/internal/shared"
 )
 
 // FiguresFile is the name of the figures file.
@@ -33,46 +31,73 @@ var facades = map[string]struct{ file, words string }{
 	driver.CUDA: {driver.CUDAFacade, "CUDA driver"},
 }
 
-// Install places or updates the disguise in a session's folder: the facade in lib, a link to the driver's library in
-// real, where no program searches, and the figures file. given is the MIG slice or whole GPU of the session's first
-// device; realLibrary is the absolute path of the host's
-// NVML library.
-func Install(dir string, s resource.Session, given resource.Handle, realLibrary string) error {
-	return install(dir, driver.NVML, realLibrary, func(dir string) error {
-		if err := InstallPython(dir, s); err != nil {
-			return err
-		}
-		return WriteFigures(filepath.Join(dir, FiguresFile), AllFigures(s, given)...)
-	})
-}
+// shownBeside are the facades by the same name.
+var shownBeside = map[string]func() (*shared.File, error){driver.NVML: beside(driver.NVML), driver.CUDA: beside(driver.CUDA)}
 
-// install places a facade in a session's folder, with the files that others writes.
-func install(dir, library, realLibrary string, others func(dir string) error) error {
+// Install places or updates the disguise in a session's folder: the facades in lib, links to the driver's libraries in
+// real, where no program searches, the figures file, and with CUDA the usage file. A sound usage file is kept, because
+// programs of the session may have it open. What other sessions have too is in a folder beside that of the session.
+// given is the MIG slice or whole GPU of the session's first device; nvml and cuda are the absolute paths of the host's
+// libraries, cuda "" if it has none.
+func Install(dir string, s resource.Session, given resource.Handle, nvml, cuda string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	words := facades[library].words
-	if _, err := os.Stat(realLibrary); err != nil || !filepath.IsAbs(realLibrary) {
-		return fmt.Errorf("there is no %s at %q; name the host's own by its absolute path", words, realLibrary)
+	base, behind := filepath.Dir(dir), map[string]string{driver.NVML: nvml}
+	if cuda != "" {
+		behind[driver.CUDA] = cuda
 	}
-	file, link := filepath.Join(dir, "lib", library), filepath.Join(dir, "real", library)
-	for _, path := range []string{file, link} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("making the session's libraries: %w", err)
+	for library, path := range behind {
+		if _, err := os.Stat(path); err != nil || !filepath.IsAbs(path) {
+			return fmt.Errorf("there is no %s at %q; name the host's own by its absolute path", facades[library].words, path)
 		}
 	}
-	if err := renameio.Symlink(realLibrary, link); err != nil {
-		return fmt.Errorf("linking the %s: %w", words, err)
+	libraries, err := oneTree(RealDir, nvml+"\x00"+cuda, func() (map[string]string, error) { return behind, nil })
+	if err == nil {
+		err = libraries.link(base, filepath.Join(dir, RealDir))
 	}
-	if err := others(dir); err != nil {
+	if err != nil {
+		return fmt.Errorf("linking the driver's libraries: %w", err)
+	}
+	if err := installPython(base, dir, s); err != nil {
+		return fmt.Errorf("making the session's part for Python: %w", err)
+	}
+	if err := WriteFigures(filepath.Join(dir, FiguresFile), AllFigures(s, given)...); err != nil {
 		return err
 	}
-	if err := renameio.Symlink(library, Short(file)); err != nil {
-		return fmt.Errorf("linking the facade: %w", err)
+	if cuda != "" {
+		if err := MakeUsage(filepath.Join(dir, UsageFile), len(s.Slices())); err != nil {
+			return err
+		}
 	}
-	// The facade comes last: without the files that it needs it would not load, or would show the physical GPU.
-	return WriteFacade(file, library, link, filepath.Join(dir, FiguresFile))
+	// The facades come last: without the files that they need they would not load, or would show the physical GPU.
+	for library := range behind {
+		if err := linkFacade(base, filepath.Join(dir, "lib", library), library); err != nil {
+			return fmt.Errorf("linking the facade: %w", err)
+		}
+	}
+	return nil
+}
+
+// linkFacade places the facade of a library for programs that find the session's folder around its own.
+func linkFacade(base, path, library string) error {
+	facade, err := shownBeside[library]()
+	if err != nil {
+		return err
+	}
+	if _, err := lead(Short(path), library); err != nil {
+		return err
+	}
+	return facade.Link(base, path)
+}
+
+// beside returns the facade of a library as it is in all session folders: its paths begin where it is.
+func beside(library string) func() (*shared.File, error) {
+	return sync.OnceValues(func() (*shared.File, error) {
+		content, err := Facade(library, C.FACADE_ORIGIN+"/../"+RealDir+"/"+library, C.FACADE_ORIGIN+"/../"+FiguresFile)
+		return shared.NewFile(library, content, 0o755), err
+	})
 }
 
 // Short returns the name or path of a library without its version. numba, nvtop and other programs try that name
@@ -153,7 +178,8 @@ func WriteFacade(path, library, realLibrary, figures string) error {
 var neededMark = C.FACADE_NEEDED_MARK + strings.Repeat(".", C.FACADE_PATH_SIZE-1-len(C.FACADE_NEEDED_MARK))
 
 // Facade returns the facade of driver.NVML or driver.CUDA, for programs that find the driver's library and the figures
-// file at these absolute paths, with the usage file beside the figures file. The files need not exist yet.
+// file at these absolute paths, or at paths from the facade's own folder, with the usage file beside the figures file.
+// The files need not exist yet.
 func Facade(of, realLibrary, figures string) ([]byte, error) {
 	library, err := driver.Library(facades[of].file)
 	if err != nil {
@@ -164,9 +190,9 @@ func Facade(of, realLibrary, figures string) ([]byte, error) {
 		neededMark:            realLibrary,
 		C.FACADE_DRIVER_MARK:  realLibrary,
 		C.FACADE_FIGURES_MARK: figures,
-		C.FACADE_USAGE_MARK:   filepath.Join(filepath.Dir(figures), UsageFile),
+		C.FACADE_USAGE_MARK:   figures[:strings.LastIndex(figures, "/")+1] + UsageFile, // not cleaned: $ORIGIN/.. is a folder
 	} {
-		if !filepath.IsAbs(to) || len(to) >= C.FACADE_PATH_SIZE {
+		if !filepath.IsAbs(to) && !strings.HasPrefix(to, C.FACADE_ORIGIN+"/") || len(to) >= C.FACADE_PATH_SIZE {
 			return nil, fmt.Errorf("the facade cannot take the path %q: it must be absolute and below %d bytes", to, C.FACADE_PATH_SIZE)
 		}
 		if err := overwrite(library, mark, to); err != nil {
@@ -199,35 +225,27 @@ func CUDALibrary(nvml string) string {
 	return libraryIn(append(folders, searched()...), driver.CUDA)
 }
 
-// InstallCUDA places or updates the CUDA facade in a session's folder, in which Install has placed the NVML facade:
-// the facade in lib, a link to the CUDA driver, and the usage file. A sound usage file is kept, because programs of
-// the session may have it open. realLibrary is the absolute path of the host's libcuda.
-func InstallCUDA(dir string, s resource.Session, realLibrary string) error {
-	return install(dir, driver.CUDA, realLibrary, func(dir string) error { return MakeUsage(filepath.Join(dir, UsageFile), len(s.Slices())) })
-}
-
-// WriteProbes installs the programs with which verify finds out what programs in a session see. The folder must
-// permit execution. An existing file stays, because it may be running.
-func WriteProbes(dir string) error {
-	for _, name := range []string{driver.Who, driver.Probe} {
+// probes are the programs with which verify finds out what programs in a session see.
+var probes = sync.OnceValues(func() (all []*shared.File, err error) {
+	for _, name := range Probes {
 		program, err := driver.Library(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		path := filepath.Join(dir, name)
-		there, err := os.ReadFile(path)
-		if err == nil && bytes.Equal(there, program) {
-			continue
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		syscall.ForkLock.RLock() // a child that another thread starts meanwhile would keep the file open: "text file busy"
-		err = durable.WriteFile(path, program, 0o755)
-		syscall.ForkLock.RUnlock()
-		if err != nil {
-			return err
-		}
+		all = append(all, shared.NewFile(name, program, 0o755))
 	}
-	return nil
+	return all, nil
+})
+
+// Probes are their names.
+var Probes = []string{driver.Who, driver.Probe}
+
+// LinkProbes installs the programs with which verify finds out what programs in a session see. The folder must
+// permit execution. base is the folder of the session folders.
+func LinkProbes(base, dir string) error {
+	all, err := probes()
+	for i, program := range all {
+		err = errors.Join(err, program.Link(base, filepath.Join(dir, Probes[i])))
+	}
+	return err
 }

@@ -125,7 +125,7 @@ func TestDriverCallsItself(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	check(t, disguise.Install(dir, session(t, "rtx-2060"), resource.Handle{UUID: "MIG-41c2"}, behind))
+	check(t, disguise.Install(dir, session(t, "rtx-2060"), resource.Handle{UUID: "MIG-41c2"}, behind, ""))
 	ask(t, lib(dir)+"/"+driver.NVML).expect(t, answers{
 		"driver": "0 2 7 1 GPU 1", "count": 1, "first": 0, "second": 2, "index": 0, "MIG devices": 0, "name": "NVIDIA GeForce RTX 2060",
 	})
@@ -179,8 +179,8 @@ func installed(t *testing.T) (dir string, file *elf.File) {
 
 // The facade has one needed library, at the private path, and works with any libc.
 func TestLoadsEverywhere(t *testing.T) {
-	dir, file := installed(t)
-	loadsEverywhere(t, file, driver.NVML, filepath.Join(dir, "real", driver.NVML))
+	_, file := installed(t)
+	loadsEverywhere(t, file, driver.NVML, "$ORIGIN/../real/"+driver.NVML)
 }
 
 func loadsEverywhere(t *testing.T, file *elf.File, soname, needed string) {
@@ -241,9 +241,9 @@ func TestInstallAgain(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.Mkdir(lib(dir), 0o755))
 	check(t, os.Symlink(m.library(), lib(dir)+"/"+driver.NVML))
-	check(t, disguise.Install(dir, session(t, "rtx-2060"), resource.Handle{UUID: slice}, m.library()))
+	check(t, disguise.Install(dir, session(t, "rtx-2060"), resource.Handle{UUID: slice}, m.library(), ""))
 	ask(t, m.library()).expect(t, answers{"name": "NVIDIA H200"})
-	check(t, disguise.Install(dir, session(t, "rtx-2080"), resource.Handle{UUID: slice}, m.library()))
+	check(t, disguise.Install(dir, session(t, "rtx-2080"), resource.Handle{UUID: slice}, m.library(), ""))
 	for _, name := range []string{driver.NVML, "libnvidia-ml.so"} {
 		ask(t, lib(dir)+"/"+name).expect(t, answers{"name": "NVIDIA GeForce RTX 2080"})
 	}
@@ -256,9 +256,9 @@ func TestInstallRefuses(t *testing.T) {
 		err  error
 		says string
 	}{
-		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, "/nowhere/"+driver.NVML), "no NVML library at"},
-		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, driver.NVML), "absolute path"},
-		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-" + strings.Repeat("1", 80)}, m.library()), "too long"},
+		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, "/nowhere/"+driver.NVML, ""), "no NVML library at"},
+		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, driver.NVML, ""), "absolute path"},
+		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-" + strings.Repeat("1", 80)}, m.library(), ""), "too long"},
 		{disguise.WriteFacade(t.TempDir()+"/x", driver.NVML, deep, "/figures"), "below 4096 bytes"},
 		{disguise.WriteFacade(t.TempDir()+"/x", driver.NVML, "/lib", "figures"), "must be absolute"},
 	} {

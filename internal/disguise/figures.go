@@ -149,7 +149,7 @@ func WriteFigures(path string, devices ...Figures) error {
 		}
 	}
 	data := unsafe.Slice((*byte)(unsafe.Pointer(&all[0])), len(all)*C.sizeof_struct_figures)
-	return durable.WriteFile(path, data, 0o444)
+	return durable.ReplaceFile(path, data, 0o444)
 }
 
 // fill puts the figures of a device into the form of the file.

@@ -70,7 +70,7 @@ func (m machine) set(t testing.TB, gpu int, key, value string) {
 func (m machine) install(t testing.TB, target, slice string) string {
 	t.Helper()
 	dir := t.TempDir()
-	check(t, disguise.Install(dir, session(t, target), resource.Handle{UUID: slice}, m.library()))
+	check(t, disguise.Install(dir, session(t, target), resource.Handle{UUID: slice}, m.library(), ""))
 	return dir
 }
 

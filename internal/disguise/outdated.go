@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"cosplay/driver"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -101,6 +102,7 @@ type Inspector struct {
 	Version string // of this cosplay
 
 	driver sync.Map // by seal entry, how a file of the driver differs
+	trees  sync.Map // by treeKey, what is damaged
 }
 
 // Glance quickly inspects a session's folder, given by its path. A folder that does not exist has no seal.
@@ -123,26 +125,49 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Sight{}, err
 	}
-	var damages []string
-	library := "" // a library of the driver that has changed
+	damages, library := i.damages(f, marks)
+	s := Sight{Damaged: strings.Join(prose.Each(damages, Damage.String), ", ")}
+	s.Outdated, err = i.outdated(made, library)
+	return s, err
+}
+
+// damages lists the damaged files of a folder, and a library of the driver that has changed, or "".
+func (i *Inspector) damages(f Folder, marks []mark) (damages []Damage, library string) {
 	for _, m := range marks {
 		if filepath.IsAbs(m.file) {
 			if how := i.behind(m); how == isMissing || how == wasChanged {
 				library = cmp.Or(library, m.file)
 			}
 		} else if f.looks(m) {
-			if m.digest == counted && !f.counts(m.file) {
-				damages = append(damages, Damage{m.file, isDamaged}.String())
+			switch {
+			case m.digest == counted && !f.counts(m.file):
+				damages = append(damages, Damage{m.file, isDamaged})
+			case isTree(m.file):
+				damages = append(damages, i.inTree(f.Dir, m)...)
 			}
-			continue
 		} else if how := m.compare(f.Dir, false); how != "" {
-			damages = append(damages, Damage{m.file, how}.String())
+			damages = append(damages, Damage{m.file, how})
 		}
 	}
-	s := Sight{Damaged: strings.Join(damages, ", ")}
-	s.Outdated, err = i.outdated(made, library)
-	return s, err
+	return damages, library
 }
+
+// inTree lists the damaged files of a tree that a session's folder has a link to.
+func (i *Inspector) inTree(dir string, link mark) []Damage {
+	of := treeKey{filepath.Dir(dir), link.digest}
+	if known, ok := i.trees.Load(of); ok {
+		return known.([]Damage)
+	}
+	all := inTree(dir, link.file, func(f Folder, marks []mark) []Damage {
+		damages, _ := i.damages(f, marks)
+		return damages
+	})
+	i.trees.Store(of, all)
+	return all
+}
+
+// treeKey names a tree by the folder of the session folders and what the link to it is.
+type treeKey struct{ base, link string }
 
 // behind returns how a file of the driver differs from its entry in the seal.
 func (i *Inspector) behind(m mark) string {

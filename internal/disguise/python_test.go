@@ -76,7 +76,7 @@ func newPython(t *testing.T, python, target string, strict bool) pythonSession {
 func pythonOf(t *testing.T, python string, s resource.Session, otherwise string) pythonSession {
 	t.Helper()
 	dir := t.TempDir()
-	check(t, disguise.InstallPython(dir, s))
+	check(t, disguise.CopyPython(filepath.Dir(dir), dir, s))
 	env := map[string]string{"PYTHONPATH": otherwise, "PATH": os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE": "1", "HOME": dir}
 	maps.Copy(env, disguise.Environment(s, "MIG-1", false))
 	maps.Copy(env, disguise.PythonPath(s, dir, otherwise))

@@ -10,9 +10,7 @@ import (
 	"testing"
 
 	"cosplay/driver"
-	"cosplay/internal/disguise"
 	"cosplay/internal/need"
-	"cosplay/internal/resource"
 )
 
 // fetched returns a file that scripts/install-nvidia-smi has downloaded beside nvidia-smi.
@@ -46,7 +44,7 @@ func TestResolveOverTheDriver(t *testing.T) {
 			return
 		}
 		s := newSession(t)
-		check(t, disguise.InstallCUDA(s.dir, resource.Session{}, real))
+		s.over(real)
 		var asked, swapped int
 		out := s.run(program, append([]string{s.facade(), real}, baseNames()...)...)
 		if _, err := fmt.Sscanf(out, "asked %d, swapped %d", &asked, &swapped); err != nil || swapped < 1500 {
@@ -80,7 +78,7 @@ func TestRuntimes(t *testing.T) {
 		}
 		t.Run(strings.Join([]string{c.library, c.runtime, "over", c.driver}, " "), func(t *testing.T) {
 			s := newSession(t)
-			check(t, disguise.InstallCUDA(s.dir, resource.Session{}, real))
+			s.over(real)
 			program := compiled(t, c.program)
 			said, asked := recorded(t, recorder, program, library, filepath.Dir(real))
 			saidBehind, askedBehind := recorded(t, recorder, program, library, lib(s.dir))

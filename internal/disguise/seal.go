@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/durable"
@@ -134,19 +135,42 @@ func Examine(dir string) ([]Damage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Damage
+	return examine(folder, marks), nil
+}
+
+func examine(f Folder, marks []mark) (all []Damage) {
 	for _, m := range marks {
-		how := m.compare(dir, true)
+		how := m.compare(f.Dir, true)
 		if how == "" && m.digest == counted {
-			if _, err := ReadUsage(within(dir, m.file)); err != nil { // programs would not use it: each counts separately
+			if _, err := ReadUsage(within(f.Dir, m.file)); err != nil { // programs would not use it: each counts separately
 				how = isDamaged
 			}
 		}
 		if how != "" {
 			all = append(all, Damage{m.file, how})
+		} else if isTree(m.file) {
+			all = append(all, inTree(f.Dir, m.file, examine)...)
 		}
 	}
-	return all, nil
+	return all
+}
+
+// inTree lists the damaged files of a tree that a session's folder has a link to, by their paths through it.
+func inTree(dir, link string, look func(Folder, []mark) []Damage) []Damage {
+	folder, err := OpenFolder(filepath.Join(dir, link))
+	if err != nil {
+		return []Damage{{link, isMissing}}
+	}
+	defer folder.Close()
+	_, marks, err := readSeal(folder)
+	if err != nil {
+		return []Damage{{link, isDamaged}}
+	}
+	all := look(folder, marks)
+	for i := range all {
+		all[i].File = filepath.Join(link, all[i].File)
+	}
+	return all
 }
 
 func readSeal(f Folder) (origin, []mark, error) {
@@ -217,17 +241,26 @@ func markOf(dir, file string) (mark, error) {
 	return mark{digest, info.Size(), info.ModTime().UnixNano(), file}, err
 }
 
-// digests caches digests of large files that many sessions share, by path and time.
+// digests caches digests of large files that many sessions share.
 var digests sync.Map
 
+// inode is a file as it was at a time.
+type inode struct {
+	device, number uint64
+	size, time     int64
+}
+
 // size in bytes from which a digest is cached
-const large = 1 << 20
+const large = 16 << 10
 
 // digestOf returns the digest of a file's content or, for a link, of its target path.
 func digestOf(path string, info fs.FileInfo) (string, error) {
-	key := fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())
-	if known, ok := digests.Load(key); ok {
-		return known.(string), nil
+	key := inode{time: info.ModTime().UnixNano()}
+	if of, ok := info.Sys().(*syscall.Stat_t); ok && info.Size() >= large {
+		key.device, key.number, key.size = of.Dev, of.Ino, of.Size
+		if known, ok := digests.Load(key); ok {
+			return known.(string), nil
+		}
 	}
 	sum := sha256.New()
 	if info.Mode()&fs.ModeSymlink != 0 {
@@ -247,7 +280,7 @@ func digestOf(path string, info fs.FileInfo) (string, error) {
 		return "", err
 	}
 	digest := hex.EncodeToString(sum.Sum(nil))
-	if info.Size() >= large {
+	if key.size >= large {
 		digests.Store(key, digest)
 	}
 	return digest, nil

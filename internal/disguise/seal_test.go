@@ -21,8 +21,8 @@ func sealed(t *testing.T) (dir, driver string) {
 		check(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	check(t, disguise.MakeUsage(filepath.Join(dir, "usage"), 1))
-	check(t, os.Symlink(driver, filepath.Join(dir, "real")))
-	check(t, disguise.Seal(dir, "1.0", []string{"figures", "real"}, []string{"usage"}, []string{driver}))
+	check(t, os.Symlink(driver, filepath.Join(dir, "link")))
+	check(t, disguise.Seal(dir, "1.0", []string{"figures", "link"}, []string{"usage"}, []string{driver}))
 	return dir, driver
 }
 
@@ -70,9 +70,9 @@ func TestSeal(t *testing.T) {
 		"cut":                {func(dir, _ string) { write(dir+"/usage", "", false) }, "usage was changed", "[usage was changed]"},
 		"closed":             {func(dir, _ string) { check(t, os.Chmod(dir+"/usage", 0o644)) }, "usage cannot be written to by all", "[usage cannot be written to by all]"},
 		"linked elsewhere": {func(dir, driver string) {
-			os.Remove(dir + "/real")
-			check(t, os.Symlink(filepath.Dir(driver)+"/libCUDA.so.1", dir+"/real"))
-		}, "real was changed", "[real was changed]"},
+			os.Remove(dir + "/link")
+			check(t, os.Symlink(filepath.Dir(driver)+"/libCUDA.so.1", dir+"/link"))
+		}, "link was changed", "[link was changed]"},
 		"driver": {func(_, driver string) { write(driver, "THREE", false) }, "", "[DRIVER was changed]"},
 	} {
 		dir, driver := sealed(t)

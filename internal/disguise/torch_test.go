@@ -36,8 +36,7 @@ func newTorchSession(t *testing.T, target string) torchSession {
 	s := resource.Session{Address: resource.One("worker"), Target: found, Compute: "cpu"}
 	dir := t.TempDir()
 	given := resource.Handle{UUID: uuid}
-	check(t, disguise.Install(dir, s, given, m.library()))
-	check(t, disguise.InstallCUDA(dir, s, filepath.Join(m.dir, driver.CUDA)))
+	check(t, disguise.Install(dir, s, given, m.library(), filepath.Join(m.dir, driver.CUDA)))
 	env := append(os.Environ(), "LD_LIBRARY_PATH="+lib(dir), "PYTHONDONTWRITEBYTECODE=1")
 	for name, value := range disguise.PythonPath(s, dir, "") {
 		env = append(env, name+"="+value)

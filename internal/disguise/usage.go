@@ -48,7 +48,7 @@ func MakeUsage(path string, devices int) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &unsound) {
 		return err
 	}
-	if err := durable.WriteFile(path, unusedFile(devices), countedMode); err != nil {
+	if err := durable.ReplaceFile(path, unusedFile(devices), countedMode); err != nil {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
 	return os.Chmod(path, countedMode) // an existing file may have another mode

@@ -1,11 +1,8 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -28,6 +25,7 @@ import (
 	"cosplay/internal/initd/environ"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/shared"
 )
 
 // The files of a session's folder: what the container sees under initd.Dir, and beside it the session itself, for a
@@ -56,9 +54,6 @@ func inContainer(file string) string { return path.Join(initd.Dir, file) }
 func behind(library string) string {
 	return strings.TrimPrefix(cdi.Behind, initd.Dir+"/") + "/" + library
 }
-
-// sharedDir is beside the session folders; no session's name begins with a dot.
-const sharedDir = ".shared"
 
 func (r Runtime) folder(session string) string { return filepath.Join(r.Base, session) }
 func (r Runtime) inside(session string) string { return filepath.Join(r.folder(session), insideDir) }
@@ -101,21 +96,21 @@ func (r Runtime) furnish(ctx context.Context, s resource.Session, given resource
 		return err
 	}
 	err = errors.Join(
-		replace(filepath.Join(r.folder(s.ID), sessionFile), session, 0o600),
+		shared.Replace(filepath.Join(r.folder(s.ID), sessionFile), session, 0o600),
 		r.share(filepath.Join(inside, filepath.Base(initd.Program)), initProgram),
 		r.share(filepath.Join(inside, facadeFile), facade),
-		replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),
-		replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
-		replace(filepath.Join(inside, driverFile), nil, 0o644),
+		shared.Replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),
+		shared.Replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
+		shared.Replace(filepath.Join(inside, driverFile), nil, 0o644),
 		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.AllFigures(s, given)...),
-		disguise.InstallPython(inside, s),
-		disguise.WriteProbes(inside),
+		disguise.CopyPython(r.Base, inside, s),
+		disguise.LinkProbes(r.Base, inside),
 		r.hide(s, g.env),
 	)
 	if err == nil && g.cuda {
 		err = errors.Join(
 			r.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
-			replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
+			shared.Replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
 			disguise.MakeUsage(filepath.Join(inside, usageFile), len(s.Slices())),
 		)
 	}
@@ -148,7 +143,7 @@ func (r Runtime) hide(s resource.Session, granted map[string]string) error {
 	}
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(replace(path, content, 0o400), own(path)); err != nil {
+		if err := errors.Join(shared.Replace(path, content, 0o400), own(path)); err != nil {
 			return fmt.Errorf("writing the sensitive values of the session: %w", err)
 		}
 	}
@@ -232,132 +227,35 @@ func (r Runtime) KnownHostsFile(session string) string {
 	return filepath.Join(r.folder(session), knownHostsFile)
 }
 
-// shared is a file that is the same for all sessions, named by its content.
-type shared struct {
-	name  string
-	write func(path string) error
-}
-
 // The files that are the same for all sessions: cosplay-init, and the facades with the paths inside a container.
 var (
-	initProgram = sharedFile(driver.Init, func() ([]byte, error) { return driver.Library(driver.Init) })
-	facade      = sharedFacade(driver.NVML)
-	cudaFacade  = sharedFacade(driver.CUDA)
+	initProgram = sync.OnceValues(func() (*shared.File, error) {
+		program, err := driver.Library(driver.Init)
+		return shared.NewFile(driver.Init, program, 0o755), err
+	})
+	facade     = sharedFacade(driver.NVML)
+	cudaFacade = sharedFacade(driver.CUDA)
 )
 
-func sharedFacade(name string) func() (shared, error) {
-	return sharedFile(name, func() ([]byte, error) {
-		return disguise.Facade(name, inContainer(behind(name)), inContainer(figuresFile))
+func sharedFacade(name string) func() (*shared.File, error) {
+	return sync.OnceValues(func() (*shared.File, error) {
+		library, err := disguise.Facade(name, inContainer(behind(name)), inContainer(figuresFile))
+		return shared.NewFile(name, library, 0o755), err
 	})
 }
 
-// sharedFile is not synced to disk, which would take longer than starting a container. So the file is compared before
-// this process first uses it, and whenever its time has changed.
-func sharedFile(name string, build func() ([]byte, error)) func() (shared, error) {
-	return sync.OnceValues(func() (shared, error) {
-		content, err := build()
-		if err != nil {
-			return shared{}, err
-		}
-		sum := sha256.Sum256(content)
-		var known sync.Map // when the files were last changed, by path
-		return shared{name + "-" + hex.EncodeToString(sum[:8]), func(path string) error {
-			if time, ok := known.Load(path); ok && time == changed(path) {
-				return nil
-			}
-			err := replace(path, content, 0o755)
-			known.Store(path, changed(path))
-			return err
-		}}, nil
-	})
-}
-
-// changed is when a file was last changed, in ns; 0 where there is none.
-func changed(path string) int64 {
-	info, err := os.Stat(path)
+// share puts a shared file into a session's folder.
+func (r Runtime) share(path string, file func() (*shared.File, error)) error {
+	f, err := file()
 	if err != nil {
-		return 0
+		return err
 	}
-	return info.ModTime().UnixNano()
+	return f.Link(r.Base, path)
 }
 
 func present(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// sharing prevents that sessions prepared at the same time each write the large files.
-var sharing sync.Mutex
-
-// share puts a shared file into a session's folder by a hard link, or as a copy if the file system has no links.
-func (r Runtime) share(path string, file func() (shared, error)) error {
-	f, err := file()
-	if err != nil {
-		return err
-	}
-	source := filepath.Join(r.Base, sharedDir, f.name)
-	sharing.Lock()
-	defer sharing.Unlock()
-	for range 3 { // the end of another session may remove the shared folder in between
-		if err = os.MkdirAll(filepath.Dir(source), 0o755); err != nil {
-			break
-		}
-		if err = f.write(source); err == nil {
-			err = link(source, path)
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	if err != nil {
-		err = f.write(path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the session folder: %w", err)
-	}
-	return nil
-}
-
-// link makes path another name of source, in one step. If both are names of one file already, it does nothing: a
-// rename would leave both.
-func link(source, path string) error {
-	from, err := os.Stat(source)
-	if err != nil {
-		return err
-	}
-	if to, err := os.Stat(path); err == nil && os.SameFile(from, to) {
-		return nil
-	}
-	fresh := path + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Link(source, fresh); err != nil {
-		return err
-	}
-	return os.Rename(fresh, path)
-}
-
-// replace writes a file in one step, unless it has the content already. It does not sync it to disk.
-func replace(path string, content []byte, mode os.FileMode) error {
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm() == mode && info.Size() == int64(len(content)) {
-		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
-			return nil
-		}
-	}
-	fresh, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = fresh.Write(content)
-	err = errors.Join(err, fresh.Chmod(mode), fresh.Close())
-	if err == nil {
-		err = os.Rename(fresh.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(fresh.Name())
-	}
-	return err
 }
 
 // makeWorkspace creates the session's workspace if it is missing. If root creates it, it belongs to the user.
@@ -388,9 +286,6 @@ func (r Runtime) clear(session string) error {
 	if err := os.RemoveAll(r.folder(session)); err != nil {
 		return fmt.Errorf("removing the session folder: %w", err)
 	}
-	if entries, err := os.ReadDir(r.Base); err == nil && len(entries) == 1 && entries[0].Name() == sharedDir {
-		_ = os.RemoveAll(filepath.Join(r.Base, sharedDir)) // another session creates it again
-	}
-	_ = os.Remove(r.Base) // fails while other sessions are in it
+	shared.Remove(r.Base)
 	return nil
 }

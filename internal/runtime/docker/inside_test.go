@@ -18,6 +18,7 @@ import (
 	"cosplay/internal/initd"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/shared"
 )
 
 // TestInside checks a session from the inside, by exec and by ssh.
@@ -151,7 +152,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("cosplay-init gets %+v, %v", c, err)
 	}
 	// A program that a crash has left incomplete is repaired by the next process.
-	program, err := filepath.Glob(filepath.Join(w.Base, sharedDir, "cosplay-init-*"))
+	program, err := filepath.Glob(filepath.Join(w.Base, shared.Dir, "cosplay-init-*"))
 	check(t, err)
 	if len(program) != 1 {
 		t.Fatalf("shared programs: %v", program)
@@ -171,7 +172,7 @@ func TestReplaceRepairs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for _, before := range []string{"", "damaged", "exactly"} {
 		check(t, os.WriteFile(path, []byte(before), 0o600))
-		check(t, replace(path, []byte("content"), 0o755))
+		check(t, shared.Replace(path, []byte("content"), 0o755))
 		data, err := os.ReadFile(path)
 		info, _ := os.Stat(path)
 		if err != nil || string(data) != "content" || info.Mode().Perm() != 0o755 {

@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/shared"
 )
 
 // How long things may take on a machine that is busy with many at once.
@@ -280,7 +281,7 @@ func (r Runtime) Know(session string, s resource.SSH, port int) (string, error) 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
-	return path, replace(path, []byte(r.KnownHosts(session, s, port)), 0o644)
+	return path, shared.Replace(path, []byte(r.KnownHosts(session, s, port)), 0o644)
 }
 
 // lastWords are the last lines of a container's log, to be added to an error.

@@ -15,6 +15,7 @@ import (
 	"cosplay/internal/initd"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/shared"
 )
 
 // Remains lists the containers whose labels name this state and host, proven if its key has sealed the labels, with
@@ -82,7 +83,7 @@ func (r Runtime) rewrite(session string, change func(*resource.Session)) error {
 	if data, err = json.Marshal(s); err != nil {
 		return err
 	}
-	return replace(path, data, 0o600)
+	return shared.Replace(path, data, 0o600)
 }
 
 // Leftovers are what interrupted runs have left of sessions that the state does not know: containers of the project

@@ -14,6 +14,7 @@ import (
 
 	"cosplay/internal/initd"
 	"cosplay/internal/resource"
+	"cosplay/internal/shared"
 )
 
 const hidden = "hunter2-hidden"
@@ -36,7 +37,7 @@ func TestSecretsInFolder(t *testing.T) {
 	}
 	var holders []string
 	check(t, filepath.Walk(w.Base, func(path string, info os.FileInfo, err error) error {
-		if err != nil || info.IsDir() || strings.Contains(path, sharedDir) {
+		if err != nil || info.IsDir() || strings.Contains(path, shared.Dir) {
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -124,7 +125,7 @@ func (w *world) older(t *testing.T, made resource.Body) (id string) {
 	c.Env["TOKEN"] = hidden
 	data, err = json.Marshal(c)
 	check(t, err)
-	check(t, replace(file, data, 0o600))
+	check(t, shared.Replace(file, data, 0o600))
 	check(t, w.sealFiles(w.s.ID, present(filepath.Join(inside, cudaFacadeFile))))
 	delete(there.Config.Labels, labelPrivate)
 	there.Config.Env = append(there.Config.Env, "TOKEN="+hidden)

@@ -62,7 +62,7 @@ func (r Runtime) drivers(cuda bool) []string {
 // Interior is what the session's programs should find.
 func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	inside := r.inside(s.ID)
-	if err := disguise.WriteProbes(inside); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing container
+	if err := disguise.LinkProbes(r.Base, inside); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing container
 		return runtime.Interior{}, err
 	}
 	interior := runtime.Interior{

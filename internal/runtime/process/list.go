@@ -12,6 +12,7 @@ import (
 	"cosplay/internal/disguise"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/shared"
 )
 
 // List lists the sessions that have a folder. If session.json was edited, the hash differs from that in the state.
@@ -26,6 +27,9 @@ func (r Runtime) List(context.Context) ([]resource.Body, error) {
 	var all []resource.Body
 	l := lister{Runtime: r, inspector: disguise.Inspector{Version: r.Version}, summer: r.summer()}
 	for _, e := range entries {
+		if e.Name() == shared.Dir {
+			continue
+		}
 		dir := filepath.Join(r.Base, e.Name())
 		c, err := l.inspect(dir)
 		switch {

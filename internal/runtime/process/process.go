@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
 	"cosplay/internal/preflight"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/shared"
 )
 
 const (
@@ -29,6 +31,21 @@ type Runtime struct {
 	Key     string // of the state, for hashes
 	Serial  int    // of the state after the run that creates the sessions
 	Version string // of cosplay
+
+	found func() (behind, error) // found once: a search reads the loader's configuration
+}
+
+// behind are the paths of the host's own libraries.
+type behind struct{ nvml, cuda string }
+
+func (r Runtime) find() (l behind, err error) {
+	if l.nvml = r.Library; l.nvml == "" {
+		l.nvml, err = disguise.SystemLibrary()
+	}
+	if err == nil {
+		l.cuda = disguise.CUDALibrary(l.nvml)
+	}
+	return l, err
 }
 
 // Prepare creates or updates the session's folder, and creates its workspace if it does not exist.
@@ -66,20 +83,11 @@ func (r Runtime) body(dir string, s resource.Session, sliceID string) resource.B
 // install puts the facades where the session's programs look before they find the host's
 // NVML library and CUDA driver. It reports whether there is a CUDA driver.
 func (r Runtime) install(dir string, s resource.Session, given resource.Handle) (cuda bool, err error) {
-	library := r.Library
-	if library == "" {
-		if library, err = disguise.SystemLibrary(); err != nil {
-			return false, err
-		}
-	}
-	if err := errors.Join(disguise.Install(dir, s, given, library), disguise.WriteProbes(dir)); err != nil {
+	of, err := r.found()
+	if err != nil {
 		return false, err
 	}
-	driver := disguise.CUDALibrary(library)
-	if driver == "" {
-		return false, nil
-	}
-	return true, disguise.InstallCUDA(dir, s, driver)
+	return of.cuda != "", errors.Join(disguise.Install(dir, s, given, of.nvml, of.cuda), disguise.LinkProbes(r.Base, dir))
 }
 
 // Usage is the GPU memory that the programs of a session use. For a session without the
@@ -102,7 +110,7 @@ func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, err
 	if err := os.RemoveAll(dir); err != nil {
 		return used, fmt.Errorf("removing the session folder: %w", err)
 	}
-	_ = os.Remove(r.Base) // fails while other sessions are in it
+	shared.Remove(r.Base)
 	return used, nil
 }
 
@@ -125,7 +133,9 @@ var Driver = runtime.Driver{
 }
 
 func open(h runtime.Host) Runtime {
-	return Runtime{Base: h.Folders, Library: h.Library, Key: h.Owner.Key, Serial: h.Owner.Serial, Version: h.Version}
+	r := Runtime{Base: h.Folders, Library: h.Library, Key: h.Owner.Key, Serial: h.Owner.Serial, Version: h.Version}
+	r.found = sync.OnceValues(r.find)
+	return r
 }
 
 // Survey prepares the check of sessions that are to be created.

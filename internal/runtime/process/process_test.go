@@ -35,7 +35,7 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 			t.Fatal(err)
 		}
 	}
-	return Runtime{Base: filepath.Join(dir, "sessions"), Library: library, Key: "key", Version: "1.0"}, s
+	return open(runtime.Host{Folders: filepath.Join(dir, "sessions"), Library: library, Owner: resource.Owner{Key: "key"}, Version: "1.0"}), s
 }
 
 func prepare(t *testing.T, r Runtime, s resource.Session) resource.Body {

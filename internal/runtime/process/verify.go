@@ -19,7 +19,7 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	if err != nil {
 		return runtime.Interior{}, err
 	}
-	if err := disguise.WriteProbes(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing folder
+	if err := disguise.LinkProbes(r.Base, dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing folder
 		return runtime.Interior{}, err
 	}
 	interior := runtime.Interior{
@@ -41,21 +41,19 @@ func (r Runtime) seal(dir string, cuda bool) error {
 	if cuda {
 		libraries, counted = append(libraries, driver.CUDA), []string{disguise.UsageFile}
 	}
-	files, drivers := []string{disguise.FiguresFile}, []string{}
+	files, drivers := []string{disguise.FiguresFile, disguise.RealDir}, []string{}
 	for _, library := range libraries {
-		link := filepath.Join("real", library)
-		behind, err := os.Readlink(filepath.Join(dir, link))
+		behind, err := os.Readlink(filepath.Join(dir, disguise.RealDir, library))
 		if err != nil {
 			return err
 		}
-		files = append(files, filepath.Join(libraryDir, library), filepath.Join(libraryDir, disguise.Short(library)), link)
+		files = append(files, filepath.Join(libraryDir, library), filepath.Join(libraryDir, disguise.Short(library)))
 		drivers = append(drivers, behind)
 	}
-	python, err := disguise.PythonPart(dir)
-	if err != nil {
-		return err
+	if _, err := os.Lstat(filepath.Join(dir, disguise.PythonDir)); err == nil {
+		files = append(files, disguise.PythonDir)
 	}
-	return disguise.Seal(dir, r.Version, append(files, python...), counted, drivers)
+	return disguise.Seal(dir, r.Version, files, counted, drivers)
 }
 
 // Altered lists what has changed in the session's folder, and in the driver behind it, since the folder was written.

@@ -45,7 +45,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, placements resource.
 			c.restore(setting, held, g, boot, len(Foreign(g, placements)) > 0, o)
 		}
 	}
-	c.leaveSlices(us, g, prior, o)
+	c.leaveSlices(us, g, placements.On(g), o)
 	if c.Action == NoOp && len(c.Fields) > 0 {
 		c.Action = Update
 	}
@@ -194,13 +194,13 @@ func (c *GPUChange) keepsForeign() resource.Reason {
 
 // leaveSlices records slices of this project that no session has: the last holder is released only when they are
 // removed.
-func (c *GPUChange) leaveSlices(us resource.Holder, g resource.GPU, prior resource.Prior, o Options) {
+func (c *GPUChange) leaveSlices(us resource.Holder, g resource.GPU, sessions []*resource.PriorSession, o Options) {
 	for _, made := range us.Slices {
 		i := slices.IndexFunc(g.Slices, func(l resource.LiveSlice) bool {
 			return !made.Imported && made.UUID != "" && made.Match(l) != resource.OtherSlice
 		})
-		known := slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
-			return i >= 0 && s.Slice.On() == c.Key() && s.Handle != nil && is(g.Slices[i], &s)
+		known := slices.ContainsFunc(sessions, func(s *resource.PriorSession) bool {
+			return i >= 0 && s.Slice.On() == c.Key() && s.Handle != nil && is(g.Slices[i], s)
 		})
 		if i >= 0 && !known {
 			c.leave(FieldSlice, Slice(made.Slice), nil, resource.Reason{Kind: resource.SliceOfNoSession}, o)

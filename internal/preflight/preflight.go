@@ -32,7 +32,8 @@ type Flight struct {
 	Prior  resource.Prior
 	Live   resource.Live
 
-	diags hcl.Diagnostics
+	diags   hcl.Diagnostics
+	removes map[resource.GPUKey][]*diff.SessionChange // see removals
 }
 
 // Diagnostics are all that was found, each once.
@@ -55,21 +56,41 @@ func (f *Flight) Made(host string) []diff.SessionChange {
 // different GPUs.
 func (f *Flight) RemovedBefore(session diff.SessionChange) map[string]bool {
 	removed := map[string]bool{}
-	for i := range f.Plan.Diff.Sessions {
-		c := &f.Plan.Diff.Sessions[i]
-		if c.Before == nil || session.After == nil {
-			continue
-		}
-		removes := c.Body == diff.Remove || c.Body == diff.Remake
-		near := slices.ContainsFunc(c.Before.On(), session.After.IsOn)
-		if c.Address != session.Address && !(removes && near) {
-			continue
-		}
+	note := func(c *diff.SessionChange) {
 		if there, ok := f.Live.Body(c.Before.Slice.Host, c.Before.Runtime, c.Before.ID); ok {
 			removed[there.ID] = true
 		}
 	}
+	if session.After == nil {
+		return removed
+	}
+	if session.Before != nil {
+		note(&session)
+	}
+	for _, gpu := range session.After.On() {
+		for _, c := range f.removals()[gpu] {
+			note(c)
+		}
+	}
 	return removed
+}
+
+// removals are the changes that remove a body, by the GPUs that its session is on.
+func (f *Flight) removals() map[resource.GPUKey][]*diff.SessionChange {
+	if f.removes != nil {
+		return f.removes
+	}
+	f.removes = map[resource.GPUKey][]*diff.SessionChange{}
+	for i := range f.Plan.Diff.Sessions {
+		c := &f.Plan.Diff.Sessions[i]
+		if c.Before == nil || c.Body != diff.Remove && c.Body != diff.Remake {
+			continue
+		}
+		for _, gpu := range c.Before.On() {
+			f.removes[gpu] = append(f.removes[gpu], c)
+		}
+	}
+	return f.removes
 }
 
 // Changes reports whether the plan changes a host's GPUs or its ledger.

@@ -3,11 +3,9 @@ package project
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
-	"cosplay/internal/config"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -26,13 +24,18 @@ func (p *Project) askRegistries(ctx context.Context, prior resource.Prior, live 
 	})
 }
 
-// noteOffered asks once for each image of a host.
+// noteOffered asks once for each image of a host that is always pulled: by the configuration or, where that does not have
+// the session, by the state.
 func (p *Project) noteOffered(prior resource.Prior, live resource.Live, ask func(resource.PriorSession) (string, error)) (diags hcl.Diagnostics) {
-	asked := map[[2]string]bool{}
+	asked, pulled := map[[2]string]bool{}, p.alwaysPulled()
 	for _, s := range prior.Sessions {
 		host, _ := live.Host(s.Slice.Host)
 		name, at := s.Spec.Image, [2]string{s.Slice.Host, s.Spec.Image}
-		if !p.alwaysPulled(s) || name == resource.DefaultImage || host.Engine == nil || host.Engine.Images[name] == "" || asked[at] {
+		always, configured := pulled[s.Address]
+		if !configured {
+			always = s.Spec.Pull == resource.PullAlways
+		}
+		if !always || name == resource.DefaultImage || host.Engine == nil || host.Engine.Images[name] == "" || asked[at] {
 			continue
 		}
 		asked[at] = true
@@ -51,11 +54,11 @@ func (p *Project) noteOffered(prior resource.Prior, live resource.Live, ask func
 	return diags
 }
 
-// alwaysPulled reports whether the image of a session is always pulled, as the configuration has it or, where that does
-// not have the session, as the state does.
-func (p *Project) alwaysPulled(s resource.PriorSession) bool {
-	if i := slices.IndexFunc(p.Intent.Sessions, func(c config.Session) bool { return c.Address == s.Address }); i >= 0 {
-		return p.Intent.Sessions[i].Spec.Pull == resource.PullAlways
+// alwaysPulled has for each session of the configuration whether its image is always pulled.
+func (p *Project) alwaysPulled() map[resource.Address]bool {
+	pulled := make(map[resource.Address]bool, len(p.Intent.Sessions))
+	for i := range p.Intent.Sessions {
+		pulled[p.Intent.Sessions[i].Address] = p.Intent.Sessions[i].Spec.Pull == resource.PullAlways
 	}
-	return s.Spec.Pull == resource.PullAlways
+	return pulled
 }

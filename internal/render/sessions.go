@@ -249,9 +249,11 @@ func (v StatusView) drifted() int {
 
 // orphans are containers on a host that no session of the state has.
 func (v StatusView) orphans(h resource.Host) []resource.Body {
-	return slices.DeleteFunc(slices.Clone(h.Bodies), func(c resource.Body) bool {
-		return slices.ContainsFunc(v.Prior.Sessions, func(s resource.PriorSession) bool { return s.ID == c.Session && s.Slice.Host == h.Name })
-	})
+	known := map[string]bool{}
+	for _, s := range v.Prior.Sessions {
+		known[s.ID] = known[s.ID] || s.Slice.Host == h.Name
+	}
+	return slices.DeleteFunc(slices.Clone(h.Bodies), func(c resource.Body) bool { return known[c.Session] })
 }
 
 // slotMap is a GPU as it is now.

@@ -66,10 +66,10 @@ func (p *Project) disown(live resource.Live) {
 }
 
 // Lost lists the projects that hold a GPU and whose state is lost, by lineage.
-func (p *Project) Lost(live resource.Live) map[string]bool {
+func (p *Project) Lost(prior resource.Prior, live resource.Live) map[string]bool {
 	lost := map[string]bool{}
 	for _, h := range Holders(live) {
-		if IsLost(h) {
+		if ours := h.Lineage == prior.Lineage && h.State == p.Store.Path; !ours && IsLost(h) {
 			lost[h.Lineage] = true
 		}
 	}

@@ -11,17 +11,22 @@ import (
 func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []GPUChange {
 	var all []GPUChange
 	used, placements := uses(desired, prior), prior.Placements()
+	wanted, taken := map[resource.GPUKey]bool{}, map[resource.GPUKey]bool{}
+	for i := range desired.Sessions {
+		for _, gpu := range desired.Sessions[i].On() {
+			taken[gpu] = true
+		}
+	}
 	for _, want := range desired.GPUs {
+		wanted[want.Key()] = true
 		if g, ok := live.GPU(want.Host, want.UUID); ok {
 			all = append(all, setUp(want, used[want.Key()], g, prior, live, o))
 		}
 	}
 	for _, held := range prior.GPUs {
-		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Key() == held.Key() })
-		used := slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.IsOn(held.Key()) })
 		switch {
-		case wanted:
-		case used: // but the GPU cannot be read well enough to plan with it: it keeps its settings
+		case wanted[held.Key()]:
+		case taken[held.Key()]: // but the GPU cannot be read well enough to plan with it: it keeps its settings
 			all = append(all, GPUChange{Host: held.Host, UUID: held.UUID, Action: NoOp})
 		default:
 			all = append(all, giveBack(held, prior, placements, live, o))

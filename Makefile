@@ -116,6 +116,7 @@ lint: lib ## golangci-lint, with the reasons in .golangci.yml; the warnings of t
 
 bench: build ## measure speed; prints ratios and CPU times
 	@scripts/bench $(BIN)
+	@scripts/bench-scale $(BIN)
 
 dist: ## build the archives of a release from the last commit, in dist
 	@scripts/dist dist $(VERSION)

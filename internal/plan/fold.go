@@ -125,13 +125,13 @@ func Part(prior resource.Prior, op Op) resource.Prior {
 	var (
 		gpu     resource.GPUKey
 		session resource.Address
-		with    = func(resource.PriorSession) bool { return false } // other sessions
+		with    func(*resource.PriorSession) bool // other sessions
 	)
 	switch op := op.(type) {
 	case SetGPU:
 		gpu = resource.GPUKey{Host: op.Host, UUID: op.GPU}
 	case RunMPS:
-		with = func(s resource.PriorSession) bool { return s.MPS == op.MPS.Folder }
+		with = func(s *resource.PriorSession) bool { return s.MPS == op.MPS.Folder }
 	case CreateSlice:
 		if op.Beside != nil {
 			session = *op.Beside
@@ -139,7 +139,7 @@ func Part(prior resource.Prior, op Op) resource.Prior {
 	case DestroySlice:
 		session = op.Address
 		was, _ := prior.Session(op.Address)
-		with = func(s resource.PriorSession) bool { return onOneSlice(s, was) }
+		with = func(s *resource.PriorSession) bool { return onOneSlice(s, &was) }
 	case Prepare:
 		session = op.Session.Address
 	case Unprepare:
@@ -156,9 +156,9 @@ func Part(prior resource.Prior, op Op) resource.Prior {
 	if s, there := prior.Session(session); there {
 		part.Sessions = append(part.Sessions, s)
 	}
-	for _, s := range prior.Sessions {
-		if s.Address != session && with(s) {
-			part.Sessions = append(part.Sessions, s)
+	for i := range prior.Sessions {
+		if s := &prior.Sessions[i]; with != nil && s.Address != session && with(s) {
+			part.Sessions = append(part.Sessions, *s)
 		}
 	}
 	slices.SortFunc(part.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
@@ -166,7 +166,7 @@ func Part(prior resource.Prior, op Op) resource.Prior {
 }
 
 // onOneSlice reports whether two sessions have the same slice.
-func onOneSlice(a, b resource.PriorSession) bool {
+func onOneSlice(a, b *resource.PriorSession) bool {
 	return a.Handle != nil && b.Handle != nil && *a.Handle == *b.Handle && a.Slice.Beside(b.Slice)
 }
 
@@ -271,7 +271,10 @@ func edit(p *resource.Prior, a resource.Address, change func(*resource.PriorSess
 
 // SharedByOther reports whether another session has the MIG slice of a session, too.
 func SharedByOther(prior resource.Prior, s resource.PriorSession) bool {
-	return s.Handle != nil && slices.ContainsFunc(prior.Sessions, func(o resource.PriorSession) bool {
-		return o.Address != s.Address && onOneSlice(o, s)
-	})
+	for i := range prior.Sessions {
+		if o := &prior.Sessions[i]; o.Address != s.Address && onOneSlice(o, &s) {
+			return true
+		}
+	}
+	return false
 }

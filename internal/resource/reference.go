@@ -74,6 +74,9 @@ func (p Prior) Without(dropped map[Address]bool) Prior {
 
 // Forget drops a session, and records what exists of it as given up.
 func (p Prior) Forget(a Address) Prior {
+	if _, there := p.Session(a); !there && !slices.Contains(p.Missing, a) {
+		return p.Remembering()
+	}
 	p = p.Clone()
 	p.Missing = slices.DeleteFunc(p.Missing, func(o Address) bool { return o == a })
 	p.Sessions = slices.DeleteFunc(p.Sessions, func(s PriorSession) bool {

@@ -140,7 +140,12 @@ func Replace(path string, content []byte, mode os.FileMode) error {
 
 // Remove removes the shared folder from the folder of session folders, if it is the last in it, and then that.
 func Remove(base string) {
-	if entries, err := os.ReadDir(base); err == nil && len(entries) == 1 && entries[0].Name() == Dir {
+	folder, err := os.Open(base)
+	if err != nil {
+		return
+	}
+	defer folder.Close()
+	if first, err := folder.Readdirnames(2); len(first) == 1 && first[0] == Dir && err == nil {
 		_ = os.RemoveAll(filepath.Join(base, Dir)) // another session creates it again
 	}
 	_ = os.Remove(base) // fails while other sessions are in it

@@ -168,19 +168,6 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-func TestReplaceRepairs(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	for _, before := range []string{"", "damaged", "exactly"} {
-		check(t, os.WriteFile(path, []byte(before), 0o600))
-		check(t, shared.Replace(path, []byte("content"), 0o755))
-		data, err := os.ReadFile(path)
-		info, _ := os.Stat(path)
-		if err != nil || string(data) != "content" || info.Mode().Perm() != 0o755 {
-			t.Errorf("over %q: %q, %v, %v", before, data, info.Mode(), err)
-		}
-	}
-}
-
 // TestWithoutSSH: a session without ssh has no port and comes up all the same.
 func TestWithoutSSH(t *testing.T) {
 	w := newWorld(t)

@@ -83,11 +83,13 @@ func setMPS(env *testscript.Env, daemon string) error {
 func TestScripts(t *testing.T) {
 	judge, judged := need.Judge(t)
 	daemon, daemons := need.MPS(t)
+	torch := need.TorchIfAny(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NVIDIA_SMI", judge)
+			env.Setenv("TORCH_PYTHON", torch)
 			scripts, err := filepath.Abs("../../scripts")
 			env.Setenv("SCRIPTS", scripts)
 			return errors.Join(err, setMPS(env, daemon), setFakes(env))
@@ -100,6 +102,8 @@ func TestScripts(t *testing.T) {
 				return daemons, nil
 			case "root":
 				return os.Geteuid() == 0, nil
+			case "torch":
+				return torch != "", nil
 			}
 			return name == "judge" && judged, nil
 		},

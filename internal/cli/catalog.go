@@ -161,7 +161,7 @@ func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resourc
 		view.Model, view.Where = g.Model, fmt.Sprintf("GPU %d of host %s", g.Index, g.Host)
 	}
 	view.Candidates = fit.Candidates(view.Model, t, o)
-	view.Limits = fit.Limits(view.Model, t)
+	view.Limits = fit.Limits(view.Model, t, false)
 	_, view.Err = fit.Best(view.Model, t, o)
 	return view, nil
 }

@@ -279,6 +279,8 @@ var sessionSchema = Block{
 			Description: "Passwordless sudo in the session."},
 		{Name: "strict", Type: Flag, Default: "false", PerInstance: true, Change: Replace, Example: "true",
 			Description: "Whether PyTorch raises an error for tensors of a dtype that the target does not support, for example bfloat16 before Ampere."},
+		{Name: "capability", Type: Word, Words: []string{resource.CapabilityTarget, resource.CapabilityReal}, Default: "(target where the CPU computes, else real)", PerInstance: true, Change: Replace, Example: `"target"`,
+			Description: "Whose compute capability, SMs, memory and name torch.cuda.get_device_capability and get_device_properties return to a program: the target's, or those that CUDA reports. Compiled code asks CUDA's driver, and gets the GPU's compute capability in both cases."},
 		{Name: "restart", Type: Word, Words: []string{"no", "always", "on-failure", "unless-stopped"}, Default: `"unless-stopped"`, PerInstance: true, Change: Update, Example: `"no"`,
 			Description: "When the container engine restarts the container."},
 		{Name: "ttl", Type: Duration, Default: "(none)", PerInstance: true, Change: Update, Example: `"8h"`,

@@ -27,6 +27,7 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"workspace":     into((*loader).path, func(s *Session) *string { return &s.Workspace }),
 	"env":           (*loader).sessionEnv,
 	"strict":        into((*loader).flag, func(s *Session) *bool { return &s.Strict }),
+	"capability":    into(oneOf, func(s *Session) *string { return &s.Capability }),
 	"ttl":           into((*loader).duration, func(s *Session) *resource.Seconds { return &s.Lifetime.TTL }),
 	"idle_timeout":  into((*loader).duration, func(s *Session) *resource.Seconds { return &s.Lifetime.IdleTimeout }),
 	"stop_at":       into((*loader).moment, func(s *Session) *resource.Moment { return &s.Lifetime.StopAt }),

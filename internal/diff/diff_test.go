@@ -346,6 +346,7 @@ func TestChange(t *testing.T) {
 		{"command", `command = ["true"]`, "update keep refit"},
 		{"workspace", `workspace = "elsewhere"`, "update keep refit"},
 		{"strict", `strict = true`, "update keep refit"},
+		{"capability", `capability = "target"`, "update keep refit"},
 		{"a closer look at the same slice", `fit { tolerance = "11%" }`, "update keep keep"},
 		{"bandwidth first", `fit { prefer = "bandwidth" }`, "update keep keep"},
 	} {

@@ -31,6 +31,7 @@ const (
 	FieldWorkspace         Kind = "workspace"
 	FieldDependsOn         Kind = "depends_on"
 	FieldStrict            Kind = "strict"
+	FieldCapability        Kind = "capability"
 	FieldCompute           Kind = "compute"
 	FieldStopped           Kind = "stopped"
 	FieldPreventDestroy    Kind = "prevent_destroy"

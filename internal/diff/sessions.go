@@ -308,6 +308,7 @@ func sessionFields(was, want resource.Session) []Field {
 	add(&all, FieldWorkspace, Text(was.Workspace), Text(want.Workspace))
 	addList(&all, FieldDependsOn, Names(was.DependsOn), Names(want.DependsOn))
 	add(&all, FieldStrict, Bool(was.Strict), Bool(want.Strict))
+	add(&all, FieldCapability, Text(was.ReportedCapability()), Text(want.ReportedCapability()))
 	add(&all, FieldCompute, Text(was.Compute), Text(want.Compute))
 	add(&all, FieldTTL, limit(Seconds(was.Lifetime.TTL)), limit(Seconds(want.Lifetime.TTL)))
 	add(&all, FieldIdleTimeout, limit(Seconds(was.Lifetime.IdleTimeout)), limit(Seconds(want.Lifetime.IdleTimeout)))

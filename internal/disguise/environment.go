@@ -38,21 +38,32 @@ type pythonFigures struct {
 	Lacks  []string `json:"lacks"`  // number formats: "bf16"
 	Strict bool     `json:"strict"`
 
-	Compute    string `json:"compute,omitempty"` // see resource.Program
-	Capability string `json:"capability"`        // compute capability of the target: "7.5"
-	SMs        int    `json:"sms"`               // of the target
+	Compute string `json:"compute,omitempty"` // see resource.Session
+
+	// What PyTorch reports of the target; without them, what CUDA reports.
+	Capability string `json:"capability,omitempty"` // "7.5"
+	SMs        int    `json:"sms,omitempty"`
+	MemoryMiB  int    `json:"memory_mib,omitempty"`
 }
 
 // NeedsPython reports whether a session needs the Python part. Otherwise cosplay does not affect Python.
 func NeedsPython(s resource.Session) bool {
 	lacks := s.Target.Lacks()
-	return slices.Contains(lacks, "tf32") || s.Strict && len(lacks) > 0 || s.Emulates()
+	return slices.Contains(lacks, "tf32") || s.Strict && len(lacks) > 0 || s.Emulates() || reportsTarget(s)
+}
+
+// reportsTarget reports whether PyTorch reports the compute capability of the target.
+func reportsTarget(s resource.Session) bool {
+	return s.ReportedCapability() == resource.CapabilityTarget
 }
 
 // pythonTree returns the Python part of a session.
 func pythonTree(s resource.Session) (*tree, error) {
-	figures, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict,
-		Compute: s.Compute, Capability: s.Target.ComputeCapability, SMs: s.Target.SMs})
+	shown := pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict, Compute: s.Compute}
+	if reportsTarget(s) {
+		shown.Capability, shown.SMs, shown.MemoryMiB = s.Target.ComputeCapability, s.Target.SMs, s.Target.MemoryMiB
+	}
+	figures, err := json.Marshal(shown)
 	if err != nil {
 		return nil, err
 	}

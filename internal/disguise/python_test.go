@@ -139,6 +139,29 @@ print(os.waitpid(child, 0)[1])`)
 	})
 }
 
+// On hardware, capability = "target" gives programs the target's properties, and those who compile for the GPU its own.
+func TestCapabilityOnHardware(t *testing.T) {
+	const ask = `import sys, torch
+def ask(kind, name):
+    scope = {"torch": torch, "__name__": name}
+    exec("c = torch.cuda.get_device_capability(); p = torch.cuda.get_device_properties(0)", scope)
+    p = scope["p"]
+    print(kind, scope["c"], p.name, p.major, p.minor, p.multi_processor_count, p.total_memory >> 20, p.warp_size)
+ask("program", "__main__"); ask("inductor", "torch._inductor.runtime"); ask("triton", "triton.runtime")
+try: torch.cuda.get_device_properties(7)
+except AssertionError as error: print(error)`
+	const real = "(9, 0) NVIDIA H200 9 0 132 143771 32"
+	everyPython(t, func(t *testing.T, python string) {
+		for capability, want := range map[string]string{"": real, resource.CapabilityReal: real, resource.CapabilityTarget: "(7, 5) NVIDIA GeForce RTX 2060 7 5 30 6144 32"} {
+			s := session(t, "rtx-2060")
+			s.Capability = capability
+			torch, err := filepath.Abs("testdata/python")
+			check(t, err)
+			pythonOf(t, python, s, torch).says("program "+want+"\ninductor "+real+"\ntriton "+real+"\nInvalid device id", "-c", ask)
+		}
+	})
+}
+
 // With strict, an unsupported dtype is an error that states a fix.
 func TestStrict(t *testing.T) {
 	const attempt = `import torch

@@ -20,8 +20,9 @@ var tensorTypes = []struct {
 
 // Limits lists, in a few words each, the differences that a disguise as the target cannot hide: features that work
 // only on the GPU, features that work only on the target, and values that stay those of the GPU. The text does not
-// name the target, because several targets may share a limit.
-func Limits(m resource.Model, t resource.Target) []string {
+// name the target, because several targets may share a limit. With inPyTorch PyTorch reports the target's compute
+// capability.
+func Limits(m resource.Model, t resource.Target, inPyTorch bool) []string {
 	var limits []string
 	extra, missing := differences(m, t)
 	if len(extra) == 1 && extra[0] != "tensor cores" {
@@ -33,7 +34,11 @@ func Limits(m resource.Model, t resource.Target) []string {
 		limits = append(limits, "no "+prose.Or(missing)+" here")
 	}
 	if m.ComputeCapability != t.ComputeCapability {
-		limits = append(limits, fmt.Sprintf("compute capability %s, not %s", m.ComputeCapability, t.ComputeCapability))
+		limit := fmt.Sprintf("compute capability %s, not %s", m.ComputeCapability, t.ComputeCapability)
+		if inPyTorch {
+			limit += ", except in PyTorch"
+		}
+		limits = append(limits, limit)
 	}
 	if here, there := memoryKind(m.ComputeCapability), memoryKind(t.ComputeCapability); here != there {
 		limits = append(limits, fmt.Sprintf("latency of %s memory, not of %s", here, there))

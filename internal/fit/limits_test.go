@@ -17,7 +17,7 @@ func TestLimits(t *testing.T) {
 		{"rtx-4090", "rtx-3060", "FP8 works here; compute capability 8.9, not 8.6; 72 MiB L2 of the whole GPU, not 3 MiB"},
 		{"h200", "h100", ""},
 	} {
-		if got := strings.Join(fit.Limits(host(t, c.host), target(t, c.target)), "; "); got != c.want {
+		if got := strings.Join(fit.Limits(host(t, c.host), target(t, c.target), false), "; "); got != c.want {
 			t.Errorf("%s on %s:\n got %s\nwant %s", c.target, c.host, got, c.want)
 		}
 	}

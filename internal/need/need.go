@@ -80,12 +80,29 @@ func MPS(t testing.TB) (dir string, there bool) {
 // Torch returns a Python interpreter that has PyTorch: $COSPLAY_TORCH_PYTHON, or that of the distribution.
 func Torch(t testing.TB) (python string) {
 	t.Helper()
+	python = torchPython()
+	if python == "" {
+		Lacking(t, "there is no PyTorch: apt-get install python3-torch")
+	}
+	return python
+}
+
+// TorchIfAny is Torch for a test that has a part without PyTorch: python is "" where there is none, and nothing is skipped.
+func TorchIfAny(t testing.TB) (python string) {
+	t.Helper()
+	python = torchPython()
+	if python == "" && Everything() {
+		t.Fatal("there is no PyTorch: apt-get install python3-torch")
+	}
+	return python
+}
+
+func torchPython() string {
 	for _, python := range []string{os.Getenv("COSPLAY_TORCH_PYTHON"), "/usr/bin/python3", "python3"} {
-		if python != "" && exec.Command(python, "-c", "import torch").Run() == nil {
+		if python != "" && exec.Command(python, "-c", "import importlib.util as i, sys; sys.exit(i.find_spec('torch') is None)").Run() == nil {
 			return python
 		}
 	}
-	Lacking(t, "there is no PyTorch: apt-get install python3-torch")
 	return ""
 }
 

@@ -35,6 +35,7 @@ var values = map[string][2]string{
 	"workspace":     {"", `"/elsewhere"`},
 	"env":           {"", `{ SEED = 1 }`},
 	"strict":        {"", "true"},
+	"capability":    {"", `"target"`},
 	"sudo":          {"", "false"},
 	"restart":       {"", `"no"`},
 	"ports":         {"", `["8080:80"]`},

@@ -273,7 +273,8 @@ func disguises(v PlanView) []disguise {
 		if !ok {
 			continue
 		}
-		of, limits := c.After.Target.ShortName()+" on "+g.Model.ShortModel(), fit.Limits(g.Model, c.After.Target)
+		of := c.After.Target.ShortName() + " on " + g.Model.ShortModel()
+		limits := fit.Limits(g.Model, c.After.Target, c.After.ReportedCapability() == resource.CapabilityTarget)
 		if devices := len(c.After.Slices()); devices > 1 {
 			of = fmt.Sprintf("%d x %s", devices, of)
 			limits = append(limits, "no NVLink is shown, so NCCL uses PCIe or shared memory")

@@ -63,7 +63,7 @@ func sessionOf(s resource.Session) public.Session {
 		Address: s.Address.String(), ID: s.ID, Target: public.Target(s.Target), Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), Fit: fitOf(s.Fit),
 		Request: public.Request{Host: s.Request.Host, GPU: s.Request.GPU, Target: s.Request.Target, Fit: fitOptionsOf(s.Request.Fit),
 			Sharing: string(s.Request.Sharing), Fraction: s.Request.Fraction, GPUs: s.Request.GPUs},
-		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Compute: s.Compute, Lifetime: lifetimeOf(s.Lifetime), Spec: specOf(s.Spec), Sealed: s.Sealed,
+		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Capability: s.ReportedCapability(), Compute: s.Compute, Lifetime: lifetimeOf(s.Lifetime), Spec: specOf(s.Spec), Sealed: s.Sealed,
 		DependsOn: s.DependsOn, PreventDestroy: s.PreventDestroy, Trigger: s.Trigger,
 	}
 }

@@ -273,7 +273,7 @@ func liveScreens() []screen {
 func catalogScreens() []screen {
 	view := func(target, model string, o resource.FitOptions) FitView {
 		v := FitView{Target: targetOf(target), Model: modelOf(model), Options: o, Where: "from the catalog"}
-		v.Candidates, v.Limits = fit.Candidates(v.Model, v.Target, o), fit.Limits(v.Model, v.Target)
+		v.Candidates, v.Limits = fit.Candidates(v.Model, v.Target, o), fit.Limits(v.Model, v.Target, false)
 		_, v.Err = fit.Best(v.Model, v.Target, o)
 		return v
 	}

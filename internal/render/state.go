@@ -195,6 +195,9 @@ func (p *page) stateSession(s resource.PriorSession) {
 	if s.Strict {
 		add("strict", "true")
 	}
+	if s.Capability != "" {
+		add("capability", s.Capability)
+	}
 	addLifetime(add, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		add("env."+name, fmt.Sprintf("%q", s.Env[name]))

@@ -94,6 +94,7 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"env":           keepEnv,
 	"depends_on":    func(s *config.Session, was resource.PriorSession) { s.DependsOn = was.DependsOn },
 	"strict":        func(s *config.Session, was resource.PriorSession) { s.Strict = was.Strict },
+	"capability":    func(s *config.Session, was resource.PriorSession) { s.Capability = was.Capability },
 
 	"ttl":          func(s *config.Session, was resource.PriorSession) { s.Lifetime.TTL = was.Lifetime.TTL },
 	"idle_timeout": func(s *config.Session, was resource.PriorSession) { s.Lifetime.IdleTimeout = was.Lifetime.IdleTimeout },

@@ -311,6 +311,10 @@ func (r *resolver) compute(host, was string, made bool) string {
 func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.Target, session.Runtime = s.Target, r.runtime(s.Host)
 	session.Program, session.Spec = s.Program, resource.ContainerSpec{}
+	session.Capability = ""
+	if byDefault := session.ReportedCapability(); s.Capability != byDefault {
+		session.Capability = s.Capability // the default, written out, is no change
+	}
 	session.DependsOn, session.Secret, session.Sealed = s.DependsOn, s.Secret, nil
 	*session = session.Seal(r.prior.Key)
 	maps.Copy(session.Sealed, s.Sealed)

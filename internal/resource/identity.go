@@ -68,7 +68,9 @@ func (s Session) hash(key string, bounds bool) string {
 		More      []Slice           `json:",omitempty"`
 		MPS       string            `json:",omitempty"`
 		Compute   string            `json:",omitempty"`
-	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed, s.More, s.MPS, s.Compute})
+
+		Capability string `json:",omitempty"`
+	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed, s.More, s.MPS, s.Compute, s.Capability})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

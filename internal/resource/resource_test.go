@@ -105,20 +105,21 @@ func TestHash(t *testing.T) {
 		t.Error("a fit, where figures are from, how an image is pulled, the chosen port, or what an engine updates in place changes the hash")
 	}
 	for name, change := range map[string]func(*Session){
-		"target":    func(s *Session) { s.Target.MemoryMiB = 12288 },
-		"slice":     func(s *Session) { s.Slice.Start = 1 },
-		"command":   func(s *Session) { s.Command = []string{"true"} },
-		"workspace": func(s *Session) { s.Workspace = "/elsewhere" },
-		"env":       func(s *Session) { s.Env = map[string]string{"A": "2"} },
-		"strict":    func(s *Session) { s.Strict = true },
-		"image":     func(s *Session) { s.Spec.Image = "debian:13" },
-		"user":      func(s *Session) { s.Spec.User.UID = 1234 },
-		"group":     func(s *Session) { s.Spec.User.Group = "lab" },
-		"keys":      func(s *Session) { s.Spec.SSH.AuthorizedKeys = []string{"ssh-ed25519 AAAA"} },
-		"port":      func(s *Session) { s.Spec.SSH.Port = 22222 },
-		"shm_size":  func(s *Session) { s.Spec.Limits.ShmMiB = 1 },
-		"sudo":      func(s *Session) { s.Spec.Sudo = true },
-		"volumes":   func(s *Session) { s.Spec.Volumes = []Volume{{Source: "data", Target: "/data"}} },
+		"target":     func(s *Session) { s.Target.MemoryMiB = 12288 },
+		"slice":      func(s *Session) { s.Slice.Start = 1 },
+		"command":    func(s *Session) { s.Command = []string{"true"} },
+		"workspace":  func(s *Session) { s.Workspace = "/elsewhere" },
+		"env":        func(s *Session) { s.Env = map[string]string{"A": "2"} },
+		"strict":     func(s *Session) { s.Strict = true },
+		"capability": func(s *Session) { s.Capability = CapabilityReal },
+		"image":      func(s *Session) { s.Spec.Image = "debian:13" },
+		"user":       func(s *Session) { s.Spec.User.UID = 1234 },
+		"group":      func(s *Session) { s.Spec.User.Group = "lab" },
+		"keys":       func(s *Session) { s.Spec.SSH.AuthorizedKeys = []string{"ssh-ed25519 AAAA"} },
+		"port":       func(s *Session) { s.Spec.SSH.Port = 22222 },
+		"shm_size":   func(s *Session) { s.Spec.Limits.ShmMiB = 1 },
+		"sudo":       func(s *Session) { s.Spec.Sudo = true },
+		"volumes":    func(s *Session) { s.Spec.Volumes = []Volume{{Source: "data", Target: "/data"}} },
 	} {
 		other, spec := s, s.Spec
 		other.Spec = spec

@@ -114,7 +114,15 @@ type Program struct {
 	Env       map[string]string `json:"env,omitempty"`
 	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
 	Lifetime  Lifetime          `json:"lifetime,omitzero"`
+
+	Capability string `json:"capability,omitempty"` // CapabilityTarget or CapabilityReal; "" for the host's default
 }
+
+// Whose compute capability PyTorch reports in a session.
+const (
+	CapabilityTarget = "target" // the default where the CPU computes
+	CapabilityReal   = "real"   // what CUDA reports: the default on hardware
+)
 
 // Session is one session with all choices made, as the state keeps it and Prepare gets it.
 type Session struct {
@@ -200,6 +208,14 @@ func (s Session) BodyName() string { return cmp.Or(s.Spec.Name, BodyName(s.ID)) 
 
 // Emulates reports whether the CPU computes for PyTorch's device "cuda" in the session.
 func (s Session) Emulates() bool { return s.Compute == "cpu" }
+
+// ReportedCapability is whose compute capability PyTorch reports in the session.
+func (s Session) ReportedCapability() string {
+	if s.Capability == "" && s.Emulates() {
+		return CapabilityTarget
+	}
+	return cmp.Or(s.Capability, CapabilityReal)
+}
 
 // HasProgram reports whether a session runs a program, besides those that users start in it.
 func (s Session) HasProgram() bool { return len(s.Command) > 0 || len(s.Spec.Entrypoint) > 0 }

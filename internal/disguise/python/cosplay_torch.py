@@ -3,6 +3,7 @@ the import of torch and sets switches only: CUDA is not started, so that a
 program can still fork."""
 import json
 import os
+import sys
 import warnings
 
 # What PyTorch calls the number formats of the catalog. The scales of the MX
@@ -21,10 +22,48 @@ def prepare(torch):
         import cosplay_cuda  # beside this file
 
         cosplay_cuda.install(torch, session)
+    elif "capability" in session:
+        show_target(torch, session)
     if "tf32" in session["lacks"]:
         without_tf32(torch)
     if session["strict"]:
         be_strict(torch, session)
+
+
+class Properties:
+    """The properties of a real device, with those of the target where it has them."""
+
+    def __init__(self, real, session):
+        self.real = real
+        self.name, self.total_memory = session["target"], session["memory_mib"] << 20
+        self.major, self.minor = (int(part) for part in session["capability"].split("."))
+        self.multi_processor_count = session["sms"] or real.multi_processor_count
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+    def __repr__(self):
+        return "_CudaDeviceProperties(name='%s', major=%d, minor=%d, total_memory=%dMB, multi_processor_count=%d)" % (
+            self.name, self.major, self.minor, self.total_memory >> 20, self.multi_processor_count)
+
+
+def show_target(torch, session):
+    """Programs on hardware get the target's properties. PyTorch and Triton, which compile and choose kernels by them, get
+    the GPU's: code for the target's capability might not run there."""
+    real_properties, real_capability = torch.cuda.get_device_properties, torch.cuda.get_device_capability
+
+    def of_compiler(frame):
+        return frame.f_globals.get("__name__", "").partition(".")[0] in ("torch", "triton")
+
+    def get_device_properties(*args, **kwargs):
+        real = real_properties(*args, **kwargs)
+        return real if of_compiler(sys._getframe(1)) else Properties(real, session)
+
+    def get_device_capability(*args, **kwargs):
+        real = real_capability(*args, **kwargs)
+        return real if of_compiler(sys._getframe(1)) else tuple(int(part) for part in session["capability"].split("."))
+
+    torch.cuda.get_device_properties, torch.cuda.get_device_capability = get_device_properties, get_device_capability
 
 
 def without_tf32(torch):

@@ -1,5 +1,6 @@
 """PyTorch's CUDA in a session whose host has no GPU: the CPU computes, tensors say and behave as if they were on the
 session's devices, and their memory is booked in the session's account."""
+import functools
 import threading
 
 from . import booking, devices, driver, errors, memory, native, programs, storages, streams, tensors
@@ -30,7 +31,7 @@ def install(torch, session):
     tags = storages.choose(torch, version)
     connection = driver.Driver()
     account = memory.Memory(torch, connection, tags, streams.stream_of)
-    capability = tuple(int(part) for part in session["capability"].split("."))
+    capability = functools.partial(capability_of, session, connection)
     mode = booking.make(torch, tags, account)
     counters = Counters()
     places = devices.Devices(torch, mode, tags, counters)
@@ -39,6 +40,13 @@ def install(torch, session):
     tensors.install(torch, places, account)
     programs.install(torch, places, mode, session, capability)
     in_every_thread(mode)
+
+
+def capability_of(session, connection):
+    """(7, 5): the target's, or that of the driver in a session with capability = "real"."""
+    if "capability" in session:
+        return tuple(int(part) for part in session["capability"].split("."))
+    return connection.capability(0)
 
 
 def in_every_thread(mode):

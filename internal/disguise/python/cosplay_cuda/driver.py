@@ -6,6 +6,7 @@ import threading
 
 SUCCESS, OUT_OF_MEMORY = 0, 2
 SM_COUNT = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 LIBRARY = "libcuda.so.1"
 
 
@@ -73,6 +74,9 @@ class Driver:
         value = ctypes.c_int()
         self.call("cuDeviceGetAttribute", ctypes.byref(value), which, self.handle(device))
         return value.value
+
+    def capability(self, device):
+        return self.attribute(CAPABILITY_MAJOR, device), self.attribute(CAPABILITY_MINOR, device)
 
     def uuid(self, device):
         self.open()

@@ -19,7 +19,7 @@ class Properties(object):
 
     def __init__(self, driver, index, capability, sms=None):
         self.name, self.total_memory = driver.name(index), driver.total(index)
-        self.major, self.minor = capability
+        self.major, self.minor = capability()
         self.multi_processor_count = sms or driver.attribute(SM_COUNT, index)
         for name, number in ATTRIBUTES.items():
             setattr(self, name, driver.attribute(number, index))
@@ -175,7 +175,7 @@ def functions(torch, driver, memory, capability, sms):
         "_cuda_canDeviceAccessPeer": lambda a, b: a != b,
         "_cuda_getCompiledVersion": lambda: 0,
         "_cuda_getDriverVersion": lambda: 0,
-        "_cuda_getArchFlags": lambda: "sm_%d%d" % capability,
+        "_cuda_getArchFlags": lambda: "sm_%d%d" % capability(),
         "_cuda_hasPrimaryContext": lambda index: index in driver.contexts,
         "_cuda_isInBadFork": lambda: memory.forked,
         "_cuda_synchronize": lambda: None,

@@ -47,7 +47,7 @@ def bf16(torch, capability):
     emulates = errors.version(torch) >= (2, 4)
 
     def is_bf16_supported(including_emulation=True):
-        return capability >= (8, 0) or emulates and including_emulation
+        return capability() >= (8, 0) or emulates and including_emulation
 
     torch.cuda.is_bf16_supported = is_bf16_supported
 

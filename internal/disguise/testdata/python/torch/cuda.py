@@ -22,3 +22,19 @@ def mem_get_info():
 def is_bf16_supported(including_emulation=True):
     _lazy_init()
     return True
+
+
+class Properties:
+    name, major, minor, multi_processor_count, total_memory, warp_size = "NVIDIA H200", 9, 0, 132, 143771 << 20, 32
+
+
+def get_device_properties(device=None):
+    _lazy_init()
+    if device not in (None, 0):
+        raise AssertionError("Invalid device id")
+    return Properties()
+
+
+def get_device_capability(device=None):
+    properties = get_device_properties(device)
+    return properties.major, properties.minor

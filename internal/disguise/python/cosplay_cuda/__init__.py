@@ -3,7 +3,7 @@ session's devices, and their memory is booked in the session's account."""
 import functools
 import threading
 
-from . import booking, devices, driver, errors, memory, native, programs, storages, streams, tensors
+from . import booking, devices, driver, errors, memory, native, programs, refused, script, storages, streams, tensors
 
 
 class Counters:
@@ -32,13 +32,15 @@ def install(torch, session):
     connection = driver.Driver()
     account = memory.Memory(torch, connection, tags, streams.stream_of)
     capability = functools.partial(capability_of, session, connection)
-    mode = booking.make(torch, tags, account)
+    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability))
     counters = Counters()
     places = devices.Devices(torch, mode, tags, counters)
     native.install(torch, connection, account, capability, session.get("sms"))
     places.install()
     tensors.install(torch, places, account)
     programs.install(torch, places, mode, session, capability)
+    script.install(torch, places)
+    refused.install(torch)
     in_every_thread(mode)
 
 

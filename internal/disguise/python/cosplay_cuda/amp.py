@@ -4,22 +4,7 @@ in float32, as tensor cores accumulate, and their results are rounded."""
 import threading
 import warnings
 
-from . import errors
-
-# What CUDA's autocast computes in float32, by overload, unless the CPU's does so itself.
-FLOAT32 = (
-    "acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal", "rsqrt", "sinh", "tan",
-    "pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar", "softplus", "native_layer_norm", "native_group_norm", "cumprod", "cumsum", "prod",
-    "prod.dim_int", "sum", "sum.dim_IntList", "_softmax", "_log_softmax", "softmax.int", "log_softmax.int", "layer_norm", "group_norm", "l1_loss",
-    "smooth_l1_loss", "huber_loss", "mse_loss", "nll_loss", "nll_loss2d", "soft_margin_loss", "binary_cross_entropy_with_logits", "kl_div",
-    "norm.Scalar", "norm.ScalarOpt_dim", "logsumexp", "dist", "cosine_similarity",
-)
-
-
-# What it computes in the lower precision. Old CPU builds know bfloat16 alone, so these are replaced there.
-LOWER = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "mm", "bmm", "addmm", "addbmm",
-         "baddbmm", "linear", "matmul")
-
+from . import casts, errors
 
 class Region(threading.local):
     depth = 0  # 1 in a region of CUDA's autocast
@@ -93,46 +78,64 @@ def kernels(torch, region, takes_half):
     if errors.version(torch) >= (2, 4):
         is_enabled, enable = lambda: torch.is_autocast_enabled("cpu"), lambda on: torch.set_autocast_enabled("cpu", on)
 
-    def cast(value):
+    def each(value, change):
         if isinstance(value, Tensor):
-            return value.to(float32) if value.dtype in low else value
+            return change(value)
         if type(value) in (list, tuple):
-            return type(value)([cast(part) for part in value])
+            return type(value)([each(part, change) for part in value])
         return value
 
-    def lower(value):
-        dtype = region.dtype if region.depth else torch.get_autocast_cpu_dtype()
-        return value.to(dtype) if isinstance(value, Tensor) and (value.dtype is float32 or value.dtype in low) else value
+    def widen(args, kwargs):
+        return lambda tensor: tensor.to(float32) if tensor.dtype in low else tensor
 
-    def kernel(operator, cast, always=False):
+    def lower(args, kwargs):
+        dtype = region.dtype if region.depth else torch.get_autocast_cpu_dtype()
+        return lambda tensor: tensor.to(dtype) if tensor.dtype is float32 or tensor.dtype in low else tensor
+
+    def promote(args, kwargs):
+        found = []
+        each([*args, *kwargs.values()], lambda tensor: found.append(tensor.dtype))
+        return widen(args, kwargs) if float32 in found else keep(args, kwargs)
+
+    def keep(args, kwargs):
+        return lambda tensor: tensor
+
+    def refuse(args, kwargs):
+        raise RuntimeError(casts.UNSAFE_TEXT)
+
+    def kernel(operator, inside, outside):
         def run(*args, **kwargs):
             before = is_enabled()
             enable(False)  # else this kernel would run again
             try:
-                if always or region.depth:
-                    args = [cast(arg) for arg in args]
-                    kwargs = {name: cast(value) for name, value in kwargs.items()}
-                return operator(*args, **kwargs)
+                change = (inside if region.depth else outside)(args, kwargs)
+                return operator(*each(list(args), change), **{name: each(value, change) for name, value in kwargs.items()})
             finally:
                 enable(before)
 
         return run
 
-    for name in FLOAT32:
-        packet, _, overload = name.partition(".")
-        operator = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
-        registered = getattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", lambda *args: False)
-        if operator is None or registered("aten::" + name, "AutocastCPU"):
-            continue
-        library.impl(name, kernel(operator, cast))
-    if not takes_half:
-        for name in LOWER:
+    known = getattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", lambda *args: False)
+
+    def put(names, inside, replacing=None):
+        """Adds kernels. replacing is what the CPU does outside a region of CUDA; None leaves the CPU's kernels if there are any."""
+        for name in names:
             packet, _, overload = name.partition(".")
             operator = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
-            if operator is not None:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # PyTorch warns that they are replaced
-                    library.impl(name, kernel(operator, lower, True))
+            there = operator is not None and known("aten::" + name, "AutocastCPU")
+            if operator is None or there and replacing is None:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch warns that they are replaced
+                library.impl(name, kernel(operator, inside, promote if name in casts.CPU_PROMOTES else replacing if there else keep))
+
+    put(casts.FLOAT32, widen)
+    put(casts.LOWER, lower)
+    put(casts.PROMOTE, promote, widen)
+    put(casts.AS_IS, keep, widen)
+    put(casts.UNSAFE, refuse, widen)
+    if not takes_half:
+        put(casts.LOWER_TOO, lower, lower)
     kernels.library = library  # its kernels are removed with it
 
 
@@ -161,7 +164,8 @@ def half(torch):
 
     def run(func, args, kwargs, error):
         text = str(error)
-        if "'Half'" not in text or "not implemented" not in text and "not supported" not in text:
+        unknown = "'Half'" in text and ("not implemented" in text or "not supported" in text)
+        if not unknown and "could not create a primitive" not in text:  # of oneDNN
             raise error
         changed = []
         wide = [widen(arg, changed) for arg in args], {name: widen(value, changed) for name, value in kwargs.items()}

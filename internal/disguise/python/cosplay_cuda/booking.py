@@ -27,21 +27,23 @@ class Local(threading.local):
 class Plan:
     """What is known about an operation from its schema."""
 
-    __slots__ = ("fresh", "named", "mixing", "first", "name", "overload", "arguments")
+    __slots__ = ("fresh", "named", "mixing", "first", "name", "overload", "arguments", "random", "check")
 
-    def __init__(self, func):
+    def __init__(self, func, check_of):
         schema = func._schema
-        self.name = schema.name.split("::")[1]
+        namespace, self.name = schema.name.split("::")
+        self.check = check_of(namespace, self.name)
         self.overload = func._overloadname
         returned = [r for r in schema.returns if "Tensor" in str(r.type)]
         self.fresh = any(r.alias_info is None for r in returned)
         self.arguments = [a.name for a in schema.arguments]
         self.named = "device" in self.arguments
-        self.mixing = self.name in MIXING or schema.name.split("::")[0] in ("c10d", "_c10d_functional", "profiler")
+        self.random = "generator" in self.arguments
+        self.mixing = self.name in MIXING or namespace in ("c10d", "_c10d_functional", "profiler")
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
 
 
-def make(torch, tags, memory):
+def make(torch, tags, memory, check_of):
     """The mode, to be entered in every thread. memory has the allocators of the devices."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -140,7 +142,7 @@ def make(torch, tags, memory):
             key = id(func)
             plan = plans.get(key)
             if plan is None:
-                plan = plans[key] = Plan(func)
+                plan = plans[key] = Plan(func, check_of)
             index, mixed, opened = CPU, False, False
             host = False  # an operand on the CPU that is not a number
             for arg in args:
@@ -193,6 +195,12 @@ def make(torch, tags, memory):
                     refuse(plan, args, kwargs)
                 if opened:
                     adopt_operands(args, kwargs, index)
+                if plan.check is not None:
+                    plan.check(args)
+            if plan.random and args_have_tensor(args):
+                for arg in tuple(args) + tuple(kwargs.values() if kwargs else ()):
+                    if isinstance(arg, torch._C.Generator):
+                        check_generator(arg, index)
             try:
                 result = func(*args, **kwargs) if kwargs else func(*args)
             except RuntimeError as error:
@@ -217,10 +225,18 @@ def make(torch, tags, memory):
                         book_all(result[:1] if plan.first else result, index)
             return result
 
+    generators = {}  # "cpu" or "cuda" of each one that the program made, by its address
+
+    def check_generator(generator, index):
+        of, wanted = generators.get(generator._cdata), "cuda" if index >= 0 else "cpu"
+        if of is not None and of != wanted:
+            raise RuntimeError("Expected a '%s' device type for generator but found '%s'" % (wanted, of))
+
     def args_have_tensor(args):
         for _ in operands(args, None):
             return True
         return False
 
+    Booking.generators, Booking.check_generator = generators, staticmethod(check_generator)
     Booking.local, Booking.book, Booking.tag_of = local, staticmethod(book_all), staticmethod(tag_of)
     return Booking

@@ -58,7 +58,7 @@ class Devices:
         if index is None or index < 0:
             return streams.current.device
         if index >= torch.cuda.device_count():
-            raise RuntimeError(errors.INVALID_DEVICE)
+            raise errors.invalid_device(torch)
         return index
 
     def of(self, tensor):
@@ -90,6 +90,8 @@ class Devices:
 
     def copy(self, tensor, index, dtype, memory_format):
         source = self.of(tensor)
+        if self.torch._C._get_tracing_state() is not None:
+            raise errors.unsupported("A copy between devices in torch.jit.trace", "move the tensors before")
         local = self.local
         before, local.target = local.target, index
         try:
@@ -122,14 +124,6 @@ class Devices:
         Move.__name__ = "ToCopy"
         self.Move = Move
 
-    def check_generator(self, generator, index):
-        if generator is None:
-            return
-        of = generator.device.type
-        wanted = "cuda" if index >= 0 else "cpu"
-        if of != wanted and of in ("cuda", "cpu"):
-            raise RuntimeError("Expected a '%s' device type for generator but found '%s'" % (wanted, of))
-
     def wrap(self, original, name):
         """A constructor that takes CUDA devices."""
         local, put, find, cpu = self.local, self.put, self.index, self.cpu
@@ -152,8 +146,8 @@ class Devices:
                 if index is None:
                     return original(*args, **kwargs)
                 kwargs["device"] = cpu
-            if "generator" in kwargs:
-                self.check_generator(kwargs["generator"], index)
+            if kwargs.get("generator") is not None:
+                self.booking.check_generator(kwargs["generator"], index)
             pinned = kwargs.pop("pin_memory", False)
             before = local.target
             if data and name != "tensor":
@@ -225,17 +219,6 @@ class Devices:
                 return func(*args, **kwargs)
 
             context.__torch_function__ = add_device
-        set_type = torch.set_default_tensor_type
-
-        def set_default_tensor_type(kind):
-            name = kind if isinstance(kind, str) else getattr(kind, "__module__", "torch") + "." + kind.__name__
-            self.default = CPU
-            if name.startswith("torch.cuda."):
-                self.default = self.index("cuda")
-                kind = name.replace("torch.cuda.", "torch.")
-            return set_type(kind)
-
-        torch.set_default_tensor_type = set_default_tensor_type
 
     def named(self):
         return self.local.target != UNSET
@@ -253,6 +236,7 @@ class Devices:
                 index = self.index(device)
                 generator = base.__new__(cls, self.cpu)
                 generator._index = index
+                self.booking.generators[generator._cdata] = "cuda" if index >= 0 else "cpu"
                 return generator
 
             def __init__(self, device="cpu"):

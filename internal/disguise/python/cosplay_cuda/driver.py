@@ -75,6 +75,19 @@ class Driver:
         self.call("cuDeviceGetAttribute", ctypes.byref(value), which, self.handle(device))
         return value.value
 
+    def version(self):
+        self.open()
+        value = ctypes.c_int()
+        self.call("cuDriverGetVersion", ctypes.byref(value))
+        return value.value
+
+    def error(self, code):
+        """What CUDA calls an error."""
+        self.open()
+        text = ctypes.c_char_p()
+        result = self.library.cuGetErrorString(code, ctypes.byref(text))
+        return text.value.decode() if result == SUCCESS and text.value else "unrecognized error code"
+
     def capability(self, device):
         return self.attribute(CAPABILITY_MAJOR, device), self.attribute(CAPABILITY_MINOR, device)
 

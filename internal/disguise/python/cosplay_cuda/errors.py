@@ -2,7 +2,6 @@
 import re
 
 GIB = 1024 ** 3
-INVALID_DEVICE = "CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
 FORKED = "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
 
 
@@ -20,6 +19,18 @@ def size(count):
 def unsupported(what, why=None):
     """For what a session without a GPU cannot do."""
     return RuntimeError("%s is not available in this session: its host has no GPU, and the CPU computes%s" % (what, "; " + why if why else ""))
+
+
+def invalid_device(torch):
+    kind = getattr(torch, "AcceleratorError", RuntimeError)
+    text = "CUDA error: invalid device ordinal"
+    if kind is not RuntimeError:
+        text += "\nGPU device may be out of range, do you have enough GPUs?"
+    text += ("\nCUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect."
+             "\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1")
+    if version(torch) >= (2, 0):
+        text += "\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    return kind(text)
 
 
 def lacking(error):
@@ -55,14 +66,14 @@ def out_of_memory(torch, device, state, requested, free, total):
         return kind(text % (size(requested), device, size(total), size(allocated), size(free), allowed, size(reserved)))
     text = ("CUDA out of memory. Tried to allocate %s. GPU %d has a total capac%s of %s of which %s is free. Including non-PyTorch memory, this "
             "process has %s memory in use. %sOf the allocated memory %s is allocated by PyTorch, and %s is reserved by PyTorch but unallocated. "
-            "If reserved but unallocated memory is large try setting %s to avoid fragmentation.  See documentation for Memory Management  (%s)")
+            "If reserved but unallocated memory is large try setting %s to avoid fragmentation.  See documentation for Memory Management %s")
     newer = version(torch) >= (2, 2)
     allowed = "" if state.limit is None else "%s allowed; " % size(state.limit)
-    where = "https://pytorch.org/docs/stable/notes/cuda.html#environment-variables"
+    where = " (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
     return kind(text % (
         size(requested), device, "ity" if newer else "ty", size(total), size(free), size(total - free), allowed, size(allocated),
         size(reserved - allocated), "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" if newer else "max_split_size_mb",
-        where if newer else "PYTORCH_CUDA_ALLOC_CONF"))
+        where if newer else "and PYTORCH_CUDA_ALLOC_CONF"))
 
 
 # Operations whose check has their name alone; that of all others has an underscore and the overload before it.

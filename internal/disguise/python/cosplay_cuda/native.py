@@ -2,7 +2,7 @@
 torch.cuda itself stays PyTorch's, so it behaves and reports as in the version at hand."""
 import os
 
-from . import errors, streams
+from . import errors, refused, streams
 from .driver import SM_COUNT
 
 # Further attributes of a device, by the names of CUDA's numbers.
@@ -53,8 +53,11 @@ class Runtime(object):
     def __init__(self, driver):
         self.driver = driver
 
+    def __getattr__(self, name):
+        raise AttributeError("torch.cuda.cudart().%s is not available in this session: its host has no GPU, and the CPU computes" % name)
+
     def cudaGetErrorString(self, code):
-        return "no error" if int(code) == 0 else "CUDA error %d" % int(code)
+        return self.driver.error(int(code))
 
     def cudaMemGetInfo(self, device):
         return self.driver.memory(device)
@@ -100,7 +103,7 @@ def functions(torch, driver, memory, capability, sms):
     def check(index):
         count = torch.cuda.device_count()
         if not 0 <= index < count:
-            raise RuntimeError("CUDA error: invalid device ordinal")
+            raise errors.invalid_device(torch)
 
     def exchange(index):
         before = current.device
@@ -164,7 +167,10 @@ def functions(torch, driver, memory, capability, sms):
         raw[address] = tag
         return address
 
-    sync_mode = [0]
+    def raw_delete(address):
+        if raw.pop(address, None) is None:
+            raise RuntimeError("invalid device pointer: 0x%x" % address)
+
     return {
         "_cuda_init": start,
         "_cuda_getDeviceCount": driver.count,
@@ -174,21 +180,19 @@ def functions(torch, driver, memory, capability, sms):
         "_cuda_maybeExchangeDevice": exchange,
         "_cuda_canDeviceAccessPeer": lambda a, b: a != b,
         "_cuda_getCompiledVersion": lambda: 0,
-        "_cuda_getDriverVersion": lambda: 0,
+        "_cuda_getDriverVersion": driver.version,
         "_cuda_getArchFlags": lambda: "sm_%d%d" % capability(),
         "_cuda_hasPrimaryContext": lambda index: index in driver.contexts,
         "_cuda_isInBadFork": lambda: memory.forked,
         "_cuda_synchronize": lambda: None,
         "_cuda_sleep": lambda cycles: None,
         "_cuda_ipc_collect": lambda: None,
-        "_cuda_set_sync_debug_mode": lambda mode: sync_mode.__setitem__(0, mode),
-        "_cuda_get_sync_debug_mode": lambda: sync_mode[0],
+        "_cuda_get_sync_debug_mode": lambda: 0,
         "_cuda_getCurrentStream": stream_parts,
         "_cuda_getDefaultStream": default_stream,
         "_cuda_getCurrentRawStream": streams.stream_of,
         "_cuda_setStream": set_stream,
         "_cuda_isCurrentStreamCapturing": lambda: False,
-        "_cuda_getCurrentBlasHandle": lambda: 0,
         "_cuda_clearCublasWorkspaces": lambda: None,
         "_cuda_emptyCache": memory.empty_cache,
         "_cuda_memoryStats": lambda index: nested(of_device(index).stats()),
@@ -199,17 +203,13 @@ def functions(torch, driver, memory, capability, sms):
         "_cuda_memorySnapshot": snapshot,
         "_cuda_getAllocatorBackend": lambda: "native",
         "_cuda_cudaCachingAllocator_raw_alloc": raw_alloc,
-        "_cuda_cudaCachingAllocator_raw_delete": lambda address: raw.pop(address, None) and None,
+        "_cuda_cudaCachingAllocator_raw_delete": raw_delete,
         "_cuda_lock_mutex": lambda: None,
         "_cuda_unlock_mutex": lambda: None,
         "_cuda_isHistoryEnabled": lambda: False,
         "_cuda_set_cudnn_benchmark_limit": lambda limit: None,
         "_cuda_get_cudnn_benchmark_limit": lambda: 10,
-        "_cuda_hostMemoryStats": lambda: {},
-        "_cuda_resetAccumulatedHostMemoryStats": lambda: None,
-        "_cuda_resetPeakHostMemoryStats": lambda: None,
         "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
-        "_cuda_getCurrentSolverHandle": lambda: 0,
         "_cuda_tunableop_is_enabled": lambda: False,
         "_cuda_tunableop_tuning_is_enabled": lambda: False,
         "_cuda_record_untuned_is_enabled": lambda: False,
@@ -218,21 +218,10 @@ def functions(torch, driver, memory, capability, sms):
 
 # What PyTorch's Python code asks of torch._C besides: each is an error that states the function.
 WITHOUT = (
-    "_cuda_jiterator_compile_and_launch_kernel", "_cuda_recordMemoryHistory", "_cuda_record_memory_history", "_cuda_record_memory_history_legacy",
-    "_cuda_attach_out_of_memory_observer", "_cuda_cudaHostAllocator", "_cuda_changeCurrentAllocator", "_cuda_customAllocator", "_cuda_getAllocator",
-    "_cuda_beginAllocateCurrentStreamToPool", "_cuda_endAllocateCurrentStreamToPool", "_cuda_releasePool", "_cuda_getCheckpointState",
-    "_cuda_setCheckpointPoolState", "_cuda_checkPoolLiveAllocations", "_cuda_cudaCachingAllocator_enable", "_cuda_cudaCachingAllocator_set_allocator_settings",
-    "_cuda_tunableop_enable", "_cuda_tunableop_tuning_enable", "_cuda_tunableop_write_file", "_cuda_tunableop_read_file", "_cuda_tunableop_set_filename",
-    "_cuda_tunableop_get_filename", "_cuda_tunableop_get_results", "_cuda_tunableop_get_validators", "_cuda_record_untuned_enable",
+    "_cuda_attach_out_of_memory_observer", "_cuda_cudaHostAllocator", "_cuda_getAllocator", "_cuda_beginAllocateCurrentStreamToPool",
+    "_cuda_endAllocateCurrentStreamToPool", "_cuda_releasePool", "_cuda_getCheckpointState", "_cuda_setCheckpointPoolState",
+    "_cuda_checkPoolLiveAllocations", "_cuda_cudaCachingAllocator_set_allocator_settings",
 )
-
-
-def graph_class():
-    class CUDAGraph(object):
-        def __new__(cls, *args, **kwargs):
-            raise errors.unsupported("torch.cuda.CUDAGraph", "run the code without the graph")
-
-    return CUDAGraph
 
 
 def install(torch, driver, memory, capability, sms):
@@ -247,14 +236,15 @@ def install(torch, driver, memory, capability, sms):
     cuda._cudart = Runtime(driver)
     cuda._is_in_bad_fork = provided["_cuda_isInBadFork"]
     cuda._exchange_device, cuda._maybe_exchange_device = provided["_cuda_exchangeDevice"], provided["_cuda_maybeExchangeDevice"]
-    cuda.device_count = driver.count
+    refused.replace(torch, "", "device_count", lambda: driver.count())
     cuda.nvtx._nvtx = Range()
     torch.backends.cuda.is_built = lambda: True
     base, event = streams.make(torch)
     torch._C._CudaStreamBase, torch._C._CudaEventBase = base, event
     cuda.streams.Stream.__bases__, cuda.streams.Event.__bases__ = (base,), (event,)
-    torch._C._CUDAGraph = graph = graph_class()
+    torch._C._CUDAGraph = graph = type("_CUDAGraph", (object,), {})
     cuda.CUDAGraph.__bases__ = (graph,)
+    cuda.has_half = True
     torch._C._CudaDeviceProperties = cuda._CudaDeviceProperties = Properties
     seeds(torch)
     if hasattr(torch, "accelerator"):

@@ -101,7 +101,7 @@ def of_parts(tensor, tag_of):
     try:
         if tensor.is_sparse:
             return tag_of(tensor._values())
-        if tensor.layout.__reduce__() in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
+        if str(tensor.layout) in ("torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc"):
             return tag_of(tensor.values())
     except (RuntimeError, NotImplementedError, AttributeError):
         pass

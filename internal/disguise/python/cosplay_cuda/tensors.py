@@ -1,5 +1,5 @@
 """What tensors and storages say of their device, and how they move between devices."""
-from . import errors
+from . import errors, legacy
 from .storages import CPU, Tag
 
 
@@ -9,7 +9,7 @@ def install(torch, devices, memory):
     local, cpu = devices.local, devices.cpu
     c_device, c_is_cuda, c_is_cpu = base.device.__get__, base.is_cuda.__get__, base.is_cpu.__get__
     c_to, c_type, c_copy, c_numpy = base.to, base.type, base.copy_, base.numpy
-    types = types_of(torch)
+    types = legacy.types_of(torch)
 
     def device(self):
         tag = tag_of(self)
@@ -172,36 +172,16 @@ def install(torch, devices, memory):
     on_host("share_memory_", lambda self: self)
     on_host("is_shared", lambda self: True)
     on_host("__dlpack__", no_dlpack)
+    capsule = torch.utils.dlpack.to_dlpack
+
+    def to_dlpack(tensor):
+        return no_dlpack(tensor) if of(tensor) >= 0 else capsule(tensor)
+
+    torch.utils.dlpack.to_dlpack = torch.to_dlpack = torch._C._to_dlpack = to_dlpack
     if hasattr(torch, "get_device"):
-        torch.get_device = get_device
-    legacy_types(torch, devices, types)
+        torch.get_device = lambda input: of(input)  # another object than the method, which torch.fx relies on
+    legacy.install(torch, devices, types)
     storages(torch, devices, memory)
-
-
-def types_of(torch):
-    """The dtypes of PyTorch's older names, by these: torch.FloatTensor."""
-    names = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8", "Char": "int8", "Short": "int16",
-             "Int": "int32", "Long": "int64", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
-    return {"torch.%sTensor" % name: getattr(torch, dtype) for name, dtype in names.items()}
-
-
-def legacy_types(torch, devices, types):
-    """torch.cuda.FloatTensor and the others: they make tensors, and isinstance knows theirs."""
-
-    class Kind(type):
-        def __instancecheck__(cls, other):
-            return isinstance(other, torch.Tensor) and other.dtype is cls.dtype and devices.of(other) >= 0
-
-    for name, dtype in types.items():
-        short = name[len("torch."):]
-
-        def make(cls, *args, **kwargs):
-            kwargs.pop("device", None)
-            if args and not all(isinstance(arg, int) for arg in args):
-                return torch.tensor(args[0], dtype=cls.dtype, device="cuda")
-            return torch.empty(*(args or (0,)), dtype=cls.dtype, device="cuda")
-
-        setattr(torch.cuda, short, Kind(short, (), {"__new__": make, "dtype": dtype, "is_cuda": True, "__module__": "torch.cuda"}))
 
 
 def storages(torch, devices, memory):

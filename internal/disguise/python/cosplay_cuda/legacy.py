@@ -1,0 +1,95 @@
+"""PyTorch's older names: torch.cuda.FloatTensor and the others, torch.Tensor(sizes), and set_default_tensor_type."""
+import functools
+
+from . import errors
+from .storages import CPU
+
+
+def types_of(torch):
+    """The dtypes of PyTorch's older names, by these: torch.FloatTensor."""
+    names = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8", "Char": "int8", "Short": "int16",
+             "Int": "int32", "Long": "int64", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
+    return {"torch.%sTensor" % name: getattr(torch, dtype) for name, dtype in names.items()}
+
+
+def install(torch, devices, types):
+    class Kind(type):
+        def __instancecheck__(cls, other):
+            return isinstance(other, torch.Tensor) and other.dtype is cls.dtype and devices.of(other) >= 0
+
+    for name, dtype in types.items():
+        short = name[len("torch."):]
+        shown = "torch.cuda." + short
+
+        def make(cls, *args, **kwargs):
+            index = devices.index(kwargs.pop("device", None) or "cuda")
+            if index is None or index < 0:
+                raise RuntimeError("legacy constructor expects device type: cuda but device type: cpu was passed")
+            return of(torch, devices, cls.dtype, index, args, cls.shown)
+
+        setattr(torch.cuda, short, Kind(short, (), {
+            "__new__": make, "dtype": dtype, "shown": shown, "is_cuda": True, "is_sparse": False, "layout": torch.strided, "__module__": "torch.cuda"}))
+    default_type(torch, devices)
+    if errors.version(torch) < (2, 0):
+        sizes(torch, devices)
+
+
+def of(torch, devices, dtype, index, args, shown):
+    """What a type makes from its arguments: sizes, a sequence, a storage, or a tensor of its own kind, which it shares."""
+    device = devices.device(index)
+    first = args[0] if args else None
+    if not args or all(isinstance(arg, int) for arg in args) or isinstance(first, torch.Size):
+        return torch.empty(*(args or (0,)), dtype=dtype, device=device)
+    if isinstance(first, torch.Tensor):
+        if first.dtype is not dtype or devices.of(first) < 0:
+            raise TypeError("expected %s (got %s)" % (shown, first.type()))
+        return first.detach()
+    if hasattr(first, "data_ptr") and hasattr(first, "device"):  # a storage
+        return torch.empty(0, dtype=dtype, device=first.device).set_(first)
+    if isinstance(first, (float, complex, str)):
+        raise TypeError("new(): data must be a sequence (got %s)" % type(first).__name__)
+    return torch.tensor(first, dtype=dtype, device=device)
+
+
+def sizes(torch, devices):
+    """Replaces torch.Tensor(2, 3): it is on the device of the default type. PyTorch 1.13 cannot run it within a mode."""
+    new = torch.Tensor.__new__
+    if hasattr(new, "cosplay"):
+        return
+
+    @functools.wraps(new)
+    def make(cls, *args, **kwargs):
+        named, index = kwargs.get("device"), devices.default
+        if named is not None and devices.index(named) is not None:
+            wanted = devices.index(named)
+            if (wanted >= 0) != (index >= 0):
+                raise RuntimeError("legacy constructor expects device type: %s but device type: %s was passed"
+                                   % (("cuda", "cpu") if index >= 0 else ("cpu", "cuda")))
+            index, kwargs["device"] = wanted, devices.cpu
+        guard = torch._C._DisableTorchDispatch()
+        try:
+            result = new(cls, *args, **kwargs)
+        finally:
+            del guard
+        shares = args and isinstance(args[0], torch.Tensor)
+        return result if shares or index == CPU else devices.put(result, index)
+
+    make.cosplay = True
+    torch.Tensor.__new__ = staticmethod(make)
+
+
+def default_type(torch, devices):
+    """set_default_tensor_type with a type of CUDA decides where tensors are, and leaves PyTorch's own default on the CPU."""
+    set_type = torch.set_default_tensor_type
+
+    @functools.wraps(set_type)
+    def set_default_tensor_type(kind):
+        name = kind if isinstance(kind, str) else getattr(kind, "__module__", "torch") + "." + kind.__name__
+        devices.default = CPU
+        if name.startswith("torch.cuda."):
+            devices.default = devices.index("cuda")
+            sizes(torch, devices)
+            kind = name.replace("torch.cuda.", "torch.")
+        return set_type(kind)
+
+    torch.set_default_tensor_type = set_default_tensor_type

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,53 @@ func TestTorch(t *testing.T) {
 				t.Errorf("in the session %d numbers:\n%s\non the CPU:\n%s", steps, got, want)
 			}
 		})
+	}
+	p.run("destroy", "--auto-approve")
+}
+
+// TestTorchInterface calls each documented function of torch.cuda, each kind of program that needs what a session without a
+// GPU does not have, and each operation that autocast casts. The programs compare with the table in docs and with
+// PyTorch's own messages and lists.
+func TestTorchInterface(t *testing.T) {
+	t.Parallel()
+	python := need.Torch(t)
+	p := newProject(t, strings.Replace(fmt.Sprintf(withTorch, "3060"), "2 x", "3 x", 1)+`
+session "strict" {
+  target = "2060"
+  strict = true
+}
+`)
+	p.run("apply", "--auto-approve")
+	programs, err := filepath.Abs("../../scripts/torch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]string{
+		"cuda_functions.py ../../docs/torch-cuda.md": `\d{3} functions: \d{2,} work, \d{2,} raise an error, \d+ are not applicable`,
+		"unsupported.py": `\d{2,} programs, 0 of them with another result`,
+		"autocast.py":    `1\d\d operations, 0 of them with another type`,
+	} {
+		t.Run(program, func(t *testing.T) {
+			words := strings.Fields(program)
+			for i := range words {
+				if words[i], err = filepath.Abs(filepath.Join(programs, words[i])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, err := p.command(append([]string{"exec", "pair", "--", python}, words...)...).CombinedOutput()
+			if strings.Contains(string(out), "The table has no column for PyTorch") {
+				t.Skip(string(out))
+			}
+			if err != nil || !regexp.MustCompile(want).Match(out) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	for _, made := range []string{`x.bfloat16()`, `x.to(torch.bfloat16)`, `torch.zeros(3, dtype=torch.bfloat16, device="cuda")`} {
+		out, err := p.command("exec", "strict", "--", python, "-c", "import torch\nx = torch.ones(3, device='cuda')\n"+made).CombinedOutput()
+		if want := "NVIDIA GeForce RTX 2060 has no torch.bfloat16, and the session says strict = true"; err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v\n%s", made, err, out)
+		}
 	}
 	p.run("destroy", "--auto-approve")
 }

@@ -3,7 +3,7 @@ session's devices, and their memory is booked in the session's account."""
 import functools
 import threading
 
-from . import booking, devices, driver, errors, memory, native, programs, refused, script, storages, streams, tensors
+from . import booking, devices, driver, errors, extras, memory, native, programs, refused, script, storages, streams, tensors
 
 
 class Counters:
@@ -41,6 +41,7 @@ def install(torch, session):
     programs.install(torch, places, mode, session, capability)
     script.install(torch, places)
     refused.install(torch)
+    extras.install(torch, places)
     in_every_thread(mode)
 
 

@@ -164,7 +164,7 @@ def half(torch):
 
     def run(func, args, kwargs, error):
         text = str(error)
-        unknown = "'Half'" in text and ("not implemented" in text or "not supported" in text)
+        unknown = "Half" in text and ("not implemented" in text or "not supported" in text)
         if not unknown and "could not create a primitive" not in text:  # of oneDNN
             raise error
         changed = []

@@ -83,6 +83,10 @@ STRUCTURED = frozenset(("addmm", "addmv", "baddbmm", "bmm", "cat", "gather", "mm
 def two_devices(torch, operation, overload, plain, found):
     """For an operation on tensors of several devices. found has the device and the argument's name of each first one."""
     first, second, argument = device_name(found[0][0]), device_name(found[1][0]), found[1][1]
+    if operation in ("mkldnn_rnn_layer", "lstm", "gru", "rnn_tanh", "rnn_relu"):
+        other = "hidden" if argument.startswith("h") else "parameter"
+        return RuntimeError("Input and %s tensors are not at the same device, found input tensor at %s and %s tensor at %s" % (other, first, other, second))
+    operation = operation.replace("_for_cpu", "")
     if plain:
         return RuntimeError("Expected all tensors to be on the same device, but found at least two devices, %s and %s!" % (first, second))
     method = operation if operation in STRUCTURED else "%s_%s" % ("" if overload == "default" else overload, operation)

@@ -114,6 +114,19 @@ MATRICES = {"mm": "addmm_cuda", "addmm": "addmm_cuda", "bmm": "baddbmm_cuda", "b
 SCALAR_NAMES = {"uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool"}
 
 
+INDEXING = ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put")
+
+
+def indices(torch, args):
+    """An index is on the CPU or with the tensor; what is put there is with the tensor, or a number."""
+    here = args[0].device
+    for index in args[1]:
+        if index is not None and index.device.type != "cpu" and index.device != here:
+            raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (%s)" % here)
+    if len(args) > 2 and isinstance(args[2], torch.Tensor) and args[2].dim() > 0 and args[2].device != here:
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, %s and %s!" % (here, args[2].device))
+
+
 def check_of(torch, capability, namespace, name):
     """What CUDA refuses of an operation that the CPU computes: a function of its arguments, or None."""
     if namespace == "quantized":
@@ -123,15 +136,23 @@ def check_of(torch, capability, namespace, name):
         return quantized
     if namespace != "aten":
         return None
+    whole = {getattr(torch, dtype): shown for dtype, shown in SCALAR_NAMES.items()}
     if name in MATRICES:
-        whole = {getattr(torch, dtype): shown for dtype, shown in SCALAR_NAMES.items()}
-
         def floating(args):
             shown = whole.get(args[0].dtype)
             if shown is not None:
                 raise RuntimeError("\"%s\" not implemented for '%s'" % (MATRICES[name], shown))
 
         return floating
+    if name == "convolution":
+        def convolution(args):
+            shown = whole.get(args[0].dtype)
+            if shown is not None:
+                raise RuntimeError("\"slow_conv%dd_cuda\" not implemented for '%s'" % (max(args[0].dim() - 2, 2), shown))
+
+        return convolution
+    if name in INDEXING:
+        return functools.partial(indices, torch)
     if name == "_scaled_mm":
         def eighth(args):
             if capability() < (8, 9):

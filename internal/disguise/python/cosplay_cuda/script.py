@@ -22,7 +22,8 @@ def install(torch, devices):
     def compile(obj=None, *args, **kwargs):
         kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 1  # PyTorch resolves names in the frame of its caller
         result = script(obj, *args, **kwargs)
-        if obj is result or not asks(result):
+        # PyTorch's own functions expect what is compiled.
+        if obj is result or getattr(obj, "__module__", "").startswith("torch.") and not isinstance(obj, torch.nn.Module) or not asks(result):
             return result
         if not warned:
             warned.append(True)

@@ -293,6 +293,11 @@ def index_of_another_device():
     torch.ones(3)[torch.tensor([0], device="cuda")]
 
 
+@case(RuntimeError, "assigned grad has data of a different type")
+def gradient_of_another_device():
+    x().requires_grad_().grad = torch.ones(3, 3)
+
+
 @case(RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
 def addition_on_two_devices():
     x() + x().cpu()

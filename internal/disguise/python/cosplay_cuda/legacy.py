@@ -35,7 +35,7 @@ def install(torch, devices, types):
 
 
 def of(torch, devices, dtype, index, args, shown):
-    """What a type makes from its arguments: sizes, a sequence, a storage, or a tensor of its own kind, which it shares."""
+    """What a type makes from its arguments: sizes, a sequence, a storage, or a tensor of this type, whose memory it shares."""
     device = devices.device(index)
     first = args[0] if args else None
     if not args or all(isinstance(arg, int) for arg in args) or isinstance(first, torch.Size):

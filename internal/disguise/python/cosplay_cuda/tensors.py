@@ -154,6 +154,14 @@ def install(torch, devices, memory):
         method.__name__ = name
         setattr(Tensor, name, method)
 
+    c_grad, c_set_grad, c_delete_grad = base.grad.__get__, base.grad.__set__, base.grad.__delete__
+
+    def set_grad(self, value):
+        if isinstance(value, Tensor) and of(value) != of(self):
+            raise RuntimeError("assigned grad has data %s" % (
+                "located on a different device" if min(of(value), of(self)) >= 0 else "of a different type"))
+        c_set_grad(self, value)
+
     def no_interface(self):
         raise AttributeError("a tensor of this session has no __cuda_array_interface__: its host has no GPU, and the CPU computes")
 
@@ -161,6 +169,7 @@ def install(torch, devices, memory):
         raise BufferError("a CUDA tensor of this session cannot be exported by DLPack: its host has no GPU, and the CPU computes")
 
     Tensor.device, Tensor.is_cuda, Tensor.is_cpu = property(device), property(is_cuda), property(is_cpu)
+    Tensor.grad = property(c_grad, set_grad, c_delete_grad)
     Tensor.__cuda_array_interface__ = property(no_interface)
     for function in (get_device, to, cuda, type, type_as, copy_, numpy, pin_memory, is_pinned):
         setattr(Tensor, function.__name__, function)

@@ -11,7 +11,6 @@ from . import errors
 FUNCTIONS = {
     "": ("current_blas_handle", "current_solver_handle", "get_stream_from_external", "use_mem_pool"),
     "graphs": ("graph_pool_handle", "make_graphed_callables", "export_dot", "export_graph_data"),
-    "green_contexts": (),
     "memory": ("change_current_allocator", "caching_allocator_disabled", "host_memory_stats", "host_memory_stats_as_nested_dict",
                "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats"),
     "nccl": ("all_gather", "all_reduce", "broadcast", "init_rank", "reduce", "reduce_scatter", "unique_id", "version"),

@@ -10,6 +10,7 @@ import warnings
 import torch
 
 import cuda_checks
+import cuda_module_checks  # noqa: F401, which adds its checks
 
 warnings.simplefilter("ignore")
 VERSIONS = ("1.13", "2.6", "2.14")

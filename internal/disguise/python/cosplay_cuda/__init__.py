@@ -1,27 +1,10 @@
 """PyTorch's CUDA in a session whose host has no GPU: the CPU computes, tensors say and behave as if they were on the
 session's devices, and their memory is booked in the session's account."""
 import functools
+import os
 import threading
 
-from . import booking, devices, driver, errors, extras, memory, native, programs, refused, script, storages, streams, tensors
-
-
-class Counters:
-    """Bytes that were copied between devices."""
-
-    def __init__(self):
-        self.to_device = self.to_host = self.between = 0
-
-    def copied(self, source, target, tensor):
-        self.moved(source, target, tensor.numel() * tensor.element_size())
-
-    def moved(self, source, target, size):
-        if source < 0 <= target:
-            self.to_device += size
-        elif target < 0 <= source:
-            self.to_host += size
-        elif source != target:
-            self.between += size
+from . import booking, counting, devices, driver, errors, extras, memory, native, programs, refused, report, script, storages, streams, tensors
 
 
 def install(torch, session):
@@ -32,8 +15,8 @@ def install(torch, session):
     connection = driver.Driver()
     account = memory.Memory(torch, connection, tags, streams.stream_of)
     capability = functools.partial(capability_of, session, connection)
-    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability))
-    counters = Counters()
+    counters = counting.Counters()
+    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters)
     places = devices.Devices(torch, mode, tags, counters)
     native.install(torch, connection, account, capability, session.get("sms"))
     places.install()
@@ -42,7 +25,8 @@ def install(torch, session):
     script.install(torch, places)
     refused.install(torch)
     extras.install(torch, places)
-    in_every_thread(mode)
+    in_every_thread(mode, counters)
+    report.start(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "report"), counters, account)
 
 
 def capability_of(session, connection):
@@ -52,13 +36,15 @@ def capability_of(session, connection):
     return connection.capability(0)
 
 
-def in_every_thread(mode):
+def in_every_thread(mode, counters):
     """PyTorch's modes belong to a thread, so each thread that a program starts enters it."""
     run = threading.Thread._bootstrap_inner
 
     def bootstrap(self):
-        with mode():
+        entered = mode()
+        with entered:
             run(self)
+        counters.leave(entered.tally)
 
     threading.Thread._bootstrap_inner = bootstrap
     kept.append(mode())

@@ -231,6 +231,7 @@ class Allocator:
         self.limit = None  # bytes of set_per_process_memory_fraction
         self.retries = self.failures = self.taken = self.given = 0
         self.oversize = Counter()
+        self.highest = [0, 0]  # the peaks of bytes allocated and reserved before the last reset of the peaks
         self.lock = threading.Lock()
         # A release can happen at any place where Python runs finalizers, also within allocate. So it only notes the
         # block, and the next allocation, or the next reader of the counts, settles it.
@@ -389,9 +390,14 @@ class Allocator:
                     getattr(counts, name).total = 0
             self.oversize.total = self.retries = self.failures = 0
 
+    def peaks(self):
+        """The peaks of bytes allocated and reserved since the program began."""
+        return [max(highest, counter.peak) for highest, counter in zip(self.highest, (self.all.allocated_bytes, self.all.reserved_bytes))]
+
     def reset_peaks(self):
         with self.lock:
             self._settle_all()
+            self.highest = self.peaks()
             for counts in (self.all, self.small, self.large):
                 for name in QUANTITIES:
                     counter = getattr(counts, name)

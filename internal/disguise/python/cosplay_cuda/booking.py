@@ -2,7 +2,7 @@
 memory of its results."""
 import threading
 
-from . import amp, errors
+from . import amp, counting, errors
 from .storages import CPU, OPEN, Tag
 
 UNSET = -3  # no call says on which device the result is
@@ -27,9 +27,9 @@ class Local(threading.local):
 class Plan:
     """What is known about an operation from its schema."""
 
-    __slots__ = ("fresh", "named", "mixing", "first", "name", "overload", "arguments", "random", "check")
+    __slots__ = ("fresh", "named", "mixing", "first", "name", "overload", "arguments", "random", "check", "writes", "count")
 
-    def __init__(self, func, check_of):
+    def __init__(self, func, check_of, count):
         schema = func._schema
         namespace, self.name = schema.name.split("::")
         self.check = check_of(namespace, self.name)
@@ -41,9 +41,10 @@ class Plan:
         self.random = "generator" in self.arguments
         self.mixing = self.name in MIXING or namespace in ("c10d", "_c10d_functional", "profiler")
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
+        self.writes, self.count = counting.writes(schema, self.name), count
 
 
-def make(torch, tags, memory, check_of):
+def make(torch, tags, memory, check_of, counters):
     """The mode, to be entered in every thread. memory has the allocators of the devices."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -138,11 +139,15 @@ def make(torch, tags, memory, check_of):
                 adopt(tag, storage_of(tensor), index)
 
     class Booking(TorchDispatchMode):
+        def __init__(self):
+            TorchDispatchMode.__init__(self)
+            self.tally = counters.join()
+
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             key = id(func)
             plan = plans.get(key)
             if plan is None:
-                plan = plans[key] = Plan(func, check_of)
+                plan = plans[key] = Plan(func, check_of, counting.counter_of(func, counters, torch))
             index, mixed, opened = CPU, False, False
             host = False  # an operand on the CPU that is not a number
             for arg in args:
@@ -208,6 +213,8 @@ def make(torch, tags, memory, check_of):
                 if wanted is not None:
                     refuse_size(local.target if plan.named and local.target != UNSET else index, wanted)
                 result = half(func, args, kwargs or {}, error)
+            if plan.count is not None:
+                plan.count(self.tally, index, args, kwargs, result)
             if plan.fresh:
                 if plan.named:
                     target = local.target
@@ -223,6 +230,11 @@ def make(torch, tags, memory, check_of):
                         book(result, index)
                     else:
                         book_all(result[:1] if plan.first else result, index)
+            if index >= 0 and plan.writes:
+                tally = self.tally
+                tally.launches += 1
+                if not tally.launches & 63:
+                    counters.progress()
             return result
 
     generators = {}  # "cpu" or "cuda" of each one that the program made, by its address

@@ -160,6 +160,8 @@ class Devices:
                     local.target = before
             if index >= 0:
                 put(result, index)
+                if name == "tensor":
+                    self.counters.copied(CPU, index, result)
             return result.pin_memory() if pinned and index < 0 else result
 
         def share(args, kwargs, index):

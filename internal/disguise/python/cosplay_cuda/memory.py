@@ -14,6 +14,7 @@ class Memory:
         self.allocators = {}
         self.settings = None
         self.forked = False
+        self.refused, self.refusal = 0, ""  # how often the program got PyTorch's error, and its last text
 
     def of(self, index):
         state = self.allocators.get(index)
@@ -38,7 +39,9 @@ class Memory:
             block = state.allocate(size, self.stream(index))
         except allocator.OutOfMemory:
             free, total = self.driver.memory(index)
-            raise errors.out_of_memory(self.torch, index, state, size, free, total) from None
+            error = errors.out_of_memory(self.torch, index, state, size, free, total)
+            self.refused, self.refusal = self.refused + 1, str(error)
+            raise error from None
         return Tag(index, block, state.release)
 
     def empty_cache(self):

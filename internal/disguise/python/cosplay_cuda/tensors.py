@@ -8,7 +8,7 @@ def install(torch, devices, memory):
     tag_of, find, move, of = devices.tag_of, devices.index, devices.move, devices.of
     local, cpu = devices.local, devices.cpu
     c_device, c_is_cuda, c_is_cpu = base.device.__get__, base.is_cuda.__get__, base.is_cpu.__get__
-    c_to, c_type, c_copy, c_numpy = base.to, base.type, base.copy_, base.numpy
+    c_to, c_type, c_copy, c_numpy, c_tolist = base.to, base.type, base.copy_, base.numpy, base.tolist
     types = legacy.types_of(torch)
 
     def device(self):
@@ -106,6 +106,11 @@ def install(torch, devices, memory):
                             % errors.device_name(index))
         return c_numpy(self, *args, **kwargs)
 
+    def tolist(self):
+        if self.dim():  # a number alone is an operation, which is counted there
+            devices.counters.copied(of(self), CPU, self)
+        return c_tolist(self)
+
     def pin_memory(self, device=None):
         if of(self) >= 0:
             raise RuntimeError("cannot pin 'torch.cuda.%s' only dense CPU tensors can be pinned" % c_type(self).rpartition(".")[2])
@@ -171,7 +176,7 @@ def install(torch, devices, memory):
     Tensor.device, Tensor.is_cuda, Tensor.is_cpu = property(device), property(is_cuda), property(is_cpu)
     Tensor.grad = property(c_grad, set_grad, c_delete_grad)
     Tensor.__cuda_array_interface__ = property(no_interface)
-    for function in (get_device, to, cuda, type, type_as, copy_, numpy, pin_memory, is_pinned):
+    for function in (get_device, to, cuda, type, type_as, copy_, numpy, tolist, pin_memory, is_pinned):
         setattr(Tensor, function.__name__, function)
     Tensor.cpu = to_cpu
     Tensor.record_stream = lambda self, stream: None

@@ -1,0 +1,204 @@
+"""Writes what the program does on its devices to the session's report, from which cosplay reads it.
+
+The report is a file of SLOTS + 1 slots of SLOT bytes. Slot 0 has the sums of the programs whose slots were used again,
+each other slot has one program. A slot is the CRC-32 of a text in hex, a space, the text, which is JSON, and spaces up to
+its end. A slot is written in one piece by a process that holds the file's lock, and one whose sum is wrong is empty, so a
+process that is killed while it writes damages nothing."""
+import atexit
+import fcntl
+import json
+import os
+import sys
+import time
+import zlib
+
+SLOT = 4096  # bytes
+SLOTS = 32
+VERSION = 1
+EVERY = 1.0  # s between two writes of a program that computes
+PATIENCE = 2.0  # s that a program which ends waits for the lock
+SHOWN = "COSPLAY_REPORT"  # the variable by which a user asks for a summary at the end of each program
+COUNTS = ("launches", "flops", "to_device", "to_host", "between")
+
+
+class Report:
+    def __init__(self, path, counters, memory):
+        self.path, self.counters, self.memory = path, counters, memory
+        self.begin()
+        counters.progress = self.progress
+        os.register_at_fork(after_in_child=self.forked)
+        atexit.register(self.close)
+
+    def begin(self):
+        self.id, self.slot, self.closed, self.rank = os.urandom(8).hex(), None, False, None
+        self.started, self.due = time.time(), time.monotonic() + EVERY
+
+    def forked(self):
+        """A forked child is another program, with its own counts."""
+        self.counters.forget()
+        self.memory.refused = 0
+        self.begin()
+
+    def in_child(self):
+        """multiprocessing ends a process without atexit."""
+        from multiprocessing import util
+
+        util.Finalize(None, self.close, exitpriority=-1000)
+
+    def progress(self):
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = now + EVERY
+            self.write(self.entry(), 0)
+
+    def close(self):
+        """Writes the last figures of a program that used a device."""
+        if self.closed or not self.memory.allocators:
+            return
+        self.closed = True
+        entry = self.entry()
+        entry["end"] = round(time.time(), 3)
+        error = cause()
+        if error is not None:
+            entry["failed"] = [type(error).__name__[:64], str(error)[:640]]
+        self.write(entry, PATIENCE)
+        if os.environ.get(SHOWN, "0") not in ("", "0"):
+            sys.stderr.write(summary(entry))
+
+    def entry(self):
+        counters = self.counters
+        entry = {"v": VERSION, "id": self.id, "pid": os.getpid(), "name": name(), "start": round(self.started, 3), "at": round(time.time(), 3)}
+        for count in COUNTS:
+            entry[count] = counters.total(count) if count in ("launches", "flops") else getattr(counters, count)
+        entry["collectives"] = {kind: list(counts) for kind, counts in list(counters.collectives.items())}
+        entry["devices"] = {str(index): state.peaks() for index, state in list(self.memory.allocators.items())}
+        if self.memory.refused:
+            entry["out_of_memory"] = [self.memory.refused, self.memory.refusal[:640]]
+        rank = self.rank_now()
+        if rank is not None:
+            entry["rank"] = rank
+        return entry
+
+    def rank_now(self):
+        """The program's rank, also after it has left its process group."""
+        distributed = sys.modules.get("torch.distributed")
+        try:
+            if distributed is not None and distributed.is_available() and distributed.is_initialized():
+                self.rank = distributed.get_rank()
+        except (RuntimeError, ValueError):
+            pass
+        return self.rank
+
+    def write(self, entry, patience):
+        """Without the file, the lock or space on the disk the program goes on without a report."""
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            return
+        try:
+            if locked(fd, patience):
+                place = self.place(fd)
+                if place is not None:
+                    os.pwrite(fd, encode(entry), place * SLOT)
+        except (OSError, ValueError):
+            pass
+        finally:
+            os.close(fd)
+
+    def place(self, fd):
+        """The program's slot; None if other programs have taken it."""
+        if self.slot is not None:
+            now = decode(os.pread(fd, SLOT, self.slot * SLOT))
+            return self.slot if now and now.get("id") == self.id else None
+        slots = [decode(os.pread(fd, SLOT, number * SLOT)) for number in range(SLOTS + 1)]
+        sums = slots[0] or {}
+        free = [number for number in range(1, SLOTS + 1) if not slots[number] or slots[number].get("id") == sums.get("id")]
+        if free:
+            self.slot = free[0]
+        else:
+            # The program that ended first leaves; if none has ended, the one that has not computed for longest.
+            self.slot = min(range(1, SLOTS + 1), key=lambda n: ("end" not in slots[n], slots[n]["at"]))
+            os.pwrite(fd, encode(added(sums, slots[self.slot])), 0)
+        return self.slot
+
+
+def locked(fd, patience):
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            if time.monotonic() >= until:
+                return False
+        time.sleep(0.01)
+
+
+def encode(entry):
+    text = json.dumps(entry, separators=(",", ":")).encode("ascii")
+    slot = b"%08x %s" % (zlib.crc32(text), text)
+    if len(slot) > SLOT:
+        raise ValueError("the entry is too long")
+    return slot.ljust(SLOT)
+
+
+def decode(slot):
+    """The entry of a slot; None of an empty or a damaged one."""
+    text = slot[9:].rstrip(b" ")
+    try:
+        if int(slot[:8], 16) == zlib.crc32(text):
+            return json.loads(text.decode("ascii"))
+    except ValueError:
+        pass
+    return None
+
+
+def added(sums, entry):
+    """The sums with an entry that leaves. They name it, so that it is not counted twice if the process is killed now."""
+    result = {"v": VERSION, "id": entry["id"], "programs": sums.get("programs", 0) + 1}
+    for count in COUNTS:
+        result[count] = sums.get(count, 0) + entry[count]
+    result["collectives"] = both = {kind: list(counts) for kind, counts in sums.get("collectives", {}).items()}
+    for kind, counts in entry["collectives"].items():
+        before = both.setdefault(kind, [0, 0])
+        both[kind] = [before[0] + counts[0], before[1] + counts[1]]
+    return result
+
+
+def name():
+    """The program, as users know it."""
+    script = sys.argv[0] if getattr(sys, "argv", None) else ""
+    if script in ("", "-c", "-"):
+        return "python"
+    folder, last = os.path.split(script)
+    text = os.path.basename(folder) if last == "__main__.py" and folder else last
+    return "".join(c if " " <= c <= "~" else "?" for c in text)[:64]
+
+
+def cause():
+    """The exception that ends the program, or this process of multiprocessing; None if none does."""
+    error = sys.exc_info()[1]
+    if error is None and not hasattr(sys, "ps1"):
+        error = getattr(sys, "last_value", None)
+    if isinstance(error, SystemExit):
+        if error.code in (None, 0):
+            return None
+        return error.__context__ or error
+    return error
+
+
+def summary(entry):
+    mib = 1024.0 ** 2
+    peaks = ", ".join("cuda:%s %.0f MiB" % (index, peak[1] / mib) for index, peak in sorted(entry["devices"].items()))
+    collectives = "".join("; %s %d (%.1f MiB)" % (kind, count, size / mib) for kind, (count, size) in sorted(entry["collectives"].items()))
+    return "cosplay: %s (pid %d): peak %s; %d launches, %.3g floating point operations; %.1f MiB to devices, %.1f MiB to the host, %.1f MiB between devices%s\n" % (
+        entry["name"], entry["pid"], peaks, entry["launches"], entry["flops"], entry["to_device"] / mib, entry["to_host"] / mib,
+        entry["between"] / mib, collectives)
+
+
+def start(path, counters, memory):
+    report = Report(path, counters, memory)
+    from multiprocessing import util
+
+    util.register_after_fork(report, Report.in_child)
+    return report

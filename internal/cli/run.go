@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/apply"
+	"cosplay/internal/durable"
 	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
@@ -26,6 +28,7 @@ func (inv *invocation) run() *cobra.Command {
 	var (
 		once         project.Once
 		volumes, env []string
+		junit        string
 		wait         waitFlag
 	)
 	cmd := &cobra.Command{
@@ -43,6 +46,8 @@ With --wait, it waits until there is room for the session: first come, first ser
 
 Standard output is the command's; cosplay prints to standard error. Ctrl-C interrupts the command. The next run in the same folder, or cosplay reset, removes the leftovers of a run that was killed.
 
+With --junit, it writes the result for a CI system: one test case for each program that used PyTorch's GPU on a simulated host, with its peak memory and the reason of its failure, and otherwise one for the command.
+
 Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 if the session could not be created or removed; 130 stopped by Ctrl-C before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, argv, err := targetAndCommand(args, cmd.ArgsLenAtDash(), once.Fraction != "")
@@ -56,7 +61,13 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 				return err
 			}
 			once.Target, once.Env = target, variablesOf(env)
-			return inv.runOnce(cmd.Context(), once, argv, wait)
+			if junit == "" {
+				return inv.runOnce(cmd.Context(), once, argv, wait, nil)
+			}
+			if err := durable.CanWriteIn(filepath.Dir(junit)); err != nil {
+				return fmt.Errorf("--junit: %w", err)
+			}
+			return inv.runForJUnit(cmd.Context(), once, argv, wait, junit)
 		},
 	}
 	f := cmd.Flags()
@@ -68,6 +79,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	f.StringVar(&once.Image, "image", "", "`image` of the container (default "+resource.DefaultImage+", built when it is missing)")
 	f.StringArrayVar(&volumes, "volume", nil, "`SOURCE:TARGET[:ro]`, a folder or a named volume in the container; any number of times")
 	f.StringArrayVarP(&env, "env", "e", nil, "`NAME=VALUE`, or NAME for the value that it has here; any number of times")
+	f.StringVar(&junit, "junit", "", "write the result as JUnit XML to this `file`")
 	f.StringVar(&once.Workspace, "workspace", "", "`folder` in which the command starts (default this one)")
 	f.StringVar(&once.Runtime, "runtime", "", "`kind` of session where no configuration says it: docker, process or auto")
 	wait.flag(f)
@@ -136,9 +148,11 @@ type once struct {
 	prior     resource.Prior // as the last plan left it
 	progress  *render.Progress
 	announced string
+	result    *render.JUnitView // what it did, where it is wanted
 }
 
-func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv []string, wait waitFlag) error {
+// runOnce runs a command in a session. result gets what it did; nil where that is not wanted.
+func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv []string, wait waitFlag, result *render.JUnitView) error {
 	p, files, diags, err := project.OpenOnce(inv.options(project.Options{}), session)
 	if err != nil {
 		return err
@@ -147,7 +161,7 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 		return inv.refuse(diags, files)
 	}
 	defer p.Close()
-	one := &once{invocation: inv, opened: &opened{p, files, diags}, signals: interrupt.Catch(), contained: session.Image != "" || len(session.Volumes) > 0}
+	one := &once{invocation: inv, opened: &opened{p, files, diags}, signals: interrupt.Catch(), result: cmp.Or(result, &render.JUnitView{}), contained: session.Image != "" || len(session.Volumes) > 0}
 	// Signals do not prevent the removal of the session.
 	defer one.signals.Release()
 	defer interrupt.OutliveReaders()()
@@ -164,6 +178,35 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 		inv.report(left)
 	}
 	return cmp.Or(err, left)
+}
+
+// runForJUnit is runOnce with its result in a file, also where it fails.
+func (inv *invocation) runForJUnit(ctx context.Context, session project.Once, argv []string, wait waitFlag, path string) error {
+	command := terminal.ShellWords(argv)
+	if len(argv) == 0 {
+		command = "shell"
+	}
+	view := render.JUnitView{Command: command, Host: cmp.Or(session.Host, "localhost"), Began: time.Now(), Targets: catalog.Targets}
+	err := inv.runOnce(ctx, session, argv, wait, &view)
+	view.Took = time.Since(view.Began)
+	var code exit
+	switch {
+	case errors.As(err, &code):
+		view.Code = int(code)
+	case err != nil:
+		view.Code, view.Failure = exitError, err
+	}
+	content, failed := render.JUnit(view)
+	if failed == nil {
+		failed = durable.WriteFile(path, content, 0o644)
+	}
+	if failed != nil {
+		failed = fmt.Errorf("--junit: %w", failed)
+	}
+	if err != nil && failed != nil {
+		inv.report(failed)
+	}
+	return cmp.Or(err, failed)
 }
 
 // brief shows progress without a line for each step.
@@ -271,6 +314,7 @@ func (o *once) execute(ctx context.Context, argv []string) error {
 	if o.signals.Pending() {
 		return exit(exitInterrupted)
 	}
+	o.result.Ran = true
 	code, err := place.Exec(ctx, session.ID, runtime.Program{Argv: argv}, runtime.Streams{In: o.In, Out: o.stdout, Err: o.stderr})
 	if err != nil {
 		o.report(err)
@@ -296,17 +340,19 @@ func (o *once) remove(ctx context.Context) error {
 		progress.Say("Stopped. The next cosplay run in this folder removes the rest.")
 		os.Exit(exitInterrupted)
 	})()
-	begun, used := time.Now(), o.Used(o.prior)
+	begun, used, reports := time.Now(), o.Used(o.prior), o.Reports(o.prior)
 	target := o.Intent.Sessions[0].Target
 	if len(o.prior.Sessions) > 0 {
 		target = o.prior.Sessions[0].Target // a fraction is resolved
+		o.result.Used, o.result.Report = used[o.prior.Sessions[0].Address], reports[o.prior.Sessions[0].Address]
 	}
+	o.result.Target = target
 	outlook, result, err := o.Remove(ctx, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
 	if err != nil {
 		return o.refused(err, nil)
 	}
 	progress.Close()
-	render.Ran(o.Err, o.style(o.Err), render.RanView{Target: target, Used: used, AppliedView: render.AppliedView{
+	render.Ran(o.Err, o.style(o.Err), render.RanView{Target: target, Used: used, Report: o.result.Report, AppliedView: render.AppliedView{
 		Plan: outlook.Plan, Live: outlook.Live, Result: result, Took: time.Since(begun), Destroy: true, NVMLCode: nvmlCode, Targets: catalog.Targets}})
 	return o.Discard(result.Prior)
 }

@@ -35,7 +35,7 @@ var facades = map[string]struct{ file, words string }{
 var shownBeside = map[string]func() (*shared.File, error){driver.NVML: beside(driver.NVML), driver.CUDA: beside(driver.CUDA)}
 
 // Install places or updates the disguise in a session's folder: the facades in lib, links to the driver's libraries in
-// real, where no program searches, the figures file, and with CUDA the usage file. A sound usage file is kept, because
+// real, where no program searches, the figures file, and with CUDA the usage file and the report. A sound usage file is kept, because
 // programs of the session may have it open. What other sessions have too is in a folder beside that of the session.
 // given is the MIG slice or whole GPU of the session's first device; nvml and cuda are the absolute paths of the host's
 // libraries, cuda "" if it has none.
@@ -67,7 +67,8 @@ func Install(dir string, s resource.Session, given resource.Handle, nvml, cuda s
 		return err
 	}
 	if cuda != "" {
-		if err := MakeUsage(filepath.Join(dir, UsageFile), len(s.Slices())); err != nil {
+		err := errors.Join(MakeUsage(filepath.Join(dir, UsageFile), len(s.Slices())), MakeReport(filepath.Join(dir, ReportFile), s))
+		if err != nil {
 			return err
 		}
 	}

@@ -59,6 +59,23 @@ func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
 	return all
 }
 
+// Reports are what the programs of each session did, of the sessions whose programs report it.
+func (p *Project) Reports(prior resource.Prior) map[resource.Address]resource.Report {
+	all, owner := map[resource.Address]resource.Report{}, prior.Owner()
+	for _, s := range prior.Sessions {
+		h, there := p.Machine.Hosts()[s.Slice.Host]
+		if !there || !s.Emulates() {
+			continue
+		}
+		if reporter, can := h.Runtimes(owner)[s.Runtime].(runtime.Reporter); can {
+			if report, err := reporter.Report(s.ID); err == nil {
+				all[s.Address] = report
+			}
+		}
+	}
+	return all
+}
+
 // Able opens the runtime of a session for something that not every runtime can do; what
 // is its name for users.
 func Able[T any](ctx context.Context, p *Project, s resource.PriorSession, prior resource.Prior, what string) (able T, err error) {

@@ -42,6 +42,7 @@ var outputs = []output{
 	{"status", public.Status{}, "", nil},
 	{"map", public.Status{}, "", nil},
 	{"ps", public.Sessions{}, "", nil},
+	{"report", public.Reports{}, "", nil},
 	{"show", public.State{}, "", map[string]any{"cosplay show PLANFILE --json": public.Plan{}}},
 	{"output", public.Outputs{}, "", nil},
 	{"verify", public.Verified{}, "", nil},

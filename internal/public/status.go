@@ -85,6 +85,7 @@ type SessionStatus struct {
 	State      string  `json:"state"`                 // running, stopped, paused, restarting, or what is missing
 	Unfinished bool    `json:"unfinished"`            // an apply has to complete it
 	Used       *Usage  `json:"used"`                  // null where it is not counted, or nothing was used
+	Work       *Work   `json:"work,omitempty"`        // what its programs did, where PyTorch computes on the CPU; missing if they did nothing
 	Drift      []Drift `json:"drift"`                 // of this session
 	ExpiresAt  string  `json:"expires_at,omitempty"`  // when it expires if it is not active until then, RFC 3339; missing if never
 	ExpiresBy  string  `json:"expires_by,omitempty"`  // ttl, idle_timeout or stop_at

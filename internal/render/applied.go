@@ -53,7 +53,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 		p.standing(v)
 	}
 	p.gap()
-	p.verdicts(v.ended())
+	p.verdicts(v.ended(), nil)
 	if v.Err != nil {
 		p.problem(0, 0, inked(removed, "Error:"), v.Err.Error())
 		p.gap()

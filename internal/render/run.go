@@ -39,13 +39,17 @@ type RanView struct {
 	AppliedView // of the run that removed it
 	Target      resource.Target
 	Used        map[resource.Address]resource.Use // by the session
+	Report      resource.Report                   // of its programs
 }
 
-// Ran shows the memory that the command used, and that the session is removed.
+// Ran shows the memory that the command used, what its programs did, and that the session is removed.
 func Ran(w io.Writer, s Style, v RanView) {
 	p := newPage(s)
 	for _, j := range judge(v.Used, func(resource.Address) (resource.Target, bool) { return v.Target, true }, v.Targets) {
 		p.flow(0, 2, inked(strong, prose.Stop(prose.Capital(j.verdict.String()))))
+	}
+	if !v.Report.Empty() {
+		p.flow(0, 2, text(prose.Stop(reportWords(v.Report))))
 	}
 	for _, f := range v.Result.Failures {
 		p.failure(v.AppliedView, f)
@@ -104,9 +108,9 @@ func (v AppliedView) ended() []judged {
 // mostVerdicts is the number of verdicts on a screen.
 const mostVerdicts = 10
 
-// verdicts says of each session what would have been enough for it. Where they are too many, those that had too
+// verdicts says of each session what would have been enough for it, and what its programs did. Where they are too many, those that had too
 // little come first.
-func (p *page) verdicts(all []judged) {
+func (p *page) verdicts(all []judged, reports map[resource.Address]resource.Report) {
 	if len(all) == 0 {
 		return
 	}
@@ -116,6 +120,9 @@ func (p *page) verdicts(all []judged) {
 	}
 	for _, j := range all[:min(mostVerdicts, len(all))] {
 		p.flow(0, 2, join(inked(strong, j.address.Short()), text(" "+j.verdict.String()+".")))
+		if r := reports[j.address]; !r.Empty() {
+			p.flow(2, 4, text(prose.Stop(reportWords(r))))
+		}
 	}
 	if more := len(all) - mostVerdicts; more > 0 {
 		p.flow(0, 2, text(fmt.Sprintf("... and of %d more, which --json lists.", more)))

@@ -149,6 +149,8 @@ type StatusView struct {
 
 	Used    map[resource.Address]resource.Use // of each session that counts its memory
 	Targets func() []resource.Target          // the catalog's, for verdicts on the used memory
+
+	Reports map[resource.Address]resource.Report // of each session whose programs report what they did
 }
 
 // fleet is a view with the lookups that its screens need.

@@ -28,7 +28,7 @@ func Status(w io.Writer, s Style, v StatusView) {
 	if len(v.Prior.Sessions) > 0 {
 		p.gap()
 		p.sessionTable(f)
-		p.verdicts(v.verdicts())
+		p.verdicts(v.verdicts(), v.Reports)
 	}
 	p.orphans(v)
 	p.down(v.Prior.Expired)
@@ -303,8 +303,16 @@ func (f fleet) sessionsJSON() []public.SessionStatus {
 			left = new(int(end.Left(f.Now)))
 		}
 		return public.SessionStatus{ExpiresAt: momentOf(end.At), ExpiresBy: string(end.Why), TimeLeft: left, Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
-			Workspace: s.Workspace, State: state, Unfinished: unfinished, Used: used[s.Address], Drift: driftsJSON(f.Live, f.drift[s.Address])}
+			Workspace: s.Workspace, State: state, Unfinished: unfinished, Used: used[s.Address], Work: f.work(s.Address), Drift: driftsJSON(f.Live, f.drift[s.Address])}
 	})
+}
+
+// work is what the programs of a session did; nil if none has used a device.
+func (f fleet) work(a resource.Address) *public.Work {
+	if r := f.Reports[a]; !r.Empty() {
+		return new(workOf(r.Total))
+	}
+	return nil
 }
 
 // SessionsJSON writes the sessions as data.

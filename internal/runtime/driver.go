@@ -116,6 +116,11 @@ type (
 		Know(session string, s resource.SSH, port int) (string, error)
 	}
 
+	// Reporter reads what the programs of a session did, or fs.ErrNotExist where they do not report it.
+	Reporter interface {
+		Report(session string) (resource.Report, error)
+	}
+
 	// Entered reports whether a user is in a session that runs: a command of cosplay exec, or a login by ssh.
 	Entered interface {
 		Entered(ctx context.Context, session string) (bool, error)

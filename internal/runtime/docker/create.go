@@ -174,6 +174,9 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 	if g.cuda {
 		all = append(all, bind(filepath.Join(r.inside(s.ID), usageFile), inContainer(usageFile), false))
 	}
+	if g.cuda && s.Emulates() {
+		all = append(all, bind(filepath.Join(r.inside(s.ID), reportFile), inContainer(reportFile), false))
+	}
 	if mps := (resource.MPS{Folder: s.MPS}); s.MPS != "" {
 		all = append(all, bind(mps.Pipes(), pipesInside, false))
 	}

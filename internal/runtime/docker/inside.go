@@ -36,9 +36,10 @@ const (
 	sessionFile    = "session.json"
 	knownHostsFile = "known_hosts"
 	figuresFile    = "figures"
-	usageFile      = disguise.UsageFile // writable inside, unlike all else
-	readyFile      = "ready"            // initd.ReadyPath
-	privateDir     = "private"          // initd.PrivateDir
+	usageFile      = disguise.UsageFile // writable inside, unlike all else but the report
+	reportFile     = disguise.ReportFile
+	readyFile      = "ready"   // initd.ReadyPath
+	privateDir     = "private" // initd.PrivateDir
 	facadeFile     = "lib/" + driver.NVML
 	cudaFacadeFile = "lib/" + driver.CUDA
 )
@@ -112,6 +113,7 @@ func (r Runtime) furnish(ctx context.Context, s resource.Session, given resource
 			r.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
 			shared.Replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
 			disguise.MakeUsage(filepath.Join(inside, usageFile), len(s.Slices())),
+			disguise.MakeReport(filepath.Join(inside, reportFile), s),
 		)
 	}
 	if err != nil {
@@ -165,6 +167,11 @@ func (r Runtime) secrets(s resource.Session, granted map[string]string) map[stri
 // session without the disguise of CUDA is fs.ErrNotExist.
 func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.inside(session), usageFile))
+}
+
+// Report is what the programs of a session did. That of a session whose programs do not report it is fs.ErrNotExist.
+func (r Runtime) Report(session string) (resource.Report, error) {
+	return disguise.ReadReport(r.inside(session))
 }
 
 // config is the configuration of cosplay-init, without the sensitive values and the program.

@@ -166,8 +166,10 @@ func (r Runtime) same(there *container.InspectResponse, s resource.Session, give
 
 // counts reports whether a container has the file in which programs count. A container of an older cosplay may lack
 // it, and goes on without the disguise of CUDA.
-func counts(there *container.InspectResponse) bool {
-	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == inContainer(usageFile) })
+func counts(there *container.InspectResponse) bool { return mounts(there, usageFile) }
+
+func mounts(there *container.InspectResponse, file string) bool {
+	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == inContainer(file) })
 }
 
 func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (launched, error) {

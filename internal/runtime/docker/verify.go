@@ -106,6 +106,9 @@ func (r Runtime) sealedMounts(s resource.Session, there *container.InspectRespon
 		fronts[driver.CUDA] = cudaFacadeFile
 	}
 	all := r.mounts(s, grant{cuda: cuda})
+	if !mounts(there, reportFile) { // a container of an older cosplay goes on without a report
+		all = slices.DeleteFunc(all, func(m mount.Mount) bool { return m.Target == inContainer(reportFile) })
+	}
 	if way := r.access().way; way != byMount && way != byHook {
 		return all // the engine does not list the mounts of a device
 	}

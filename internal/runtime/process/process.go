@@ -96,6 +96,12 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.Base, session, disguise.UsageFile))
 }
 
+// Report is what the programs of a session did; for a session whose programs do not report it, it returns
+// fs.ErrNotExist.
+func (r Runtime) Report(session string) (resource.Report, error) {
+	return disguise.ReadReport(filepath.Join(r.Base, session))
+}
+
 // Unprepare removes a session's folder, never its workspace, and returns what its programs used.
 func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, error) {
 	if err := runtime.CheckSession(session); err != nil {

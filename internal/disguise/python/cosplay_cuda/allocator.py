@@ -217,10 +217,11 @@ class Counts:
 
 class Allocator:
     """The allocator of one device. take(size) asks the driver for memory and returns a handle, or None if the driver has
-    too little; give(handle) returns it. settle is called before a decision for which every release must be known."""
+    too little; give(handle) returns it. settle is called before a decision for which every release must be known. fits(size)
+    tells whether to ask at all before the cache is emptied: the session counts each request that the driver refuses."""
 
-    def __init__(self, take, give, settings=None, settle=None):
-        self.take, self.give = take, give
+    def __init__(self, take, give, settings=None, settle=None, fits=lambda size: True):
+        self.take, self.give, self.fits = take, give, fits
         self.settings = settings or Settings()
         self.settle = settle
         self.all = Counts()
@@ -319,7 +320,7 @@ class Allocator:
     def _grow(self, pool, size, requested):
         """A free block of a new segment."""
         amount = segment_size(size)
-        handle = self._ask(amount)
+        handle = self._ask(amount) if self.fits(amount) else None
         if handle is None:
             # PyTorch returns all that it has cached, and tries once more.
             if self.settle:

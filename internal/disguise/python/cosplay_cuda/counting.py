@@ -28,6 +28,7 @@ class Counters:
             tally.launches = tally.flops = 0
         self.to_device = self.to_host = self.between = 0
         self.collectives = {}  # [count, bytes] by kind
+        self.rank = None  # of the program in its process group, also after it has left it
 
     def join(self):
         """The tally of a thread that starts."""

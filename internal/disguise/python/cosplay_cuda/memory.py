@@ -27,7 +27,7 @@ class Memory:
                 refused.warn_of_settings(self.settings.pairs(text))
             state = self.allocators.setdefault(index, allocator.Allocator(
                 lambda size: self.driver.take(index, size), lambda handle: self.driver.give(index, handle), self.settings,
-                None if self.tags.exact else self.tags.settle))
+                None if self.tags.exact else self.tags.settle, lambda size: size <= self.driver.memory(index)[0]))
         return state
 
     def tag(self, index, size):

@@ -74,6 +74,7 @@ def distributed(torch, devices):
         kwargs.pop("pg_options", None) if "nccl" in shown(backend) else None
         start(gloo(backend), *args, **kwargs)
         names[None] = shown(backend)
+        devices.counters.rank = dist.get_rank()
 
     @functools.wraps(new)
     def new_group(ranks=None, timeout=None, backend=None, *args, **kwargs):

@@ -12,6 +12,8 @@ import sys
 import time
 import zlib
 
+from . import errors
+
 SLOT = 4096  # bytes
 SLOTS = 32
 VERSION = 1
@@ -30,7 +32,7 @@ class Report:
         atexit.register(self.close)
 
     def begin(self):
-        self.id, self.slot, self.closed, self.rank = os.urandom(8).hex(), None, False, None
+        self.id, self.slot, self.closed = os.urandom(8).hex(), None, False
         self.started, self.due = time.time(), time.monotonic() + EVERY
 
     def forked(self):
@@ -74,20 +76,9 @@ class Report:
         entry["devices"] = {str(index): state.peaks() for index, state in list(self.memory.allocators.items())}
         if self.memory.refused:
             entry["out_of_memory"] = [self.memory.refused, self.memory.refusal[:640]]
-        rank = self.rank_now()
-        if rank is not None:
-            entry["rank"] = rank
+        if counters.rank is not None:
+            entry["rank"] = counters.rank
         return entry
-
-    def rank_now(self):
-        """The program's rank, also after it has left its process group."""
-        distributed = sys.modules.get("torch.distributed")
-        try:
-            if distributed is not None and distributed.is_available() and distributed.is_initialized():
-                self.rank = distributed.get_rank()
-        except (RuntimeError, ValueError):
-            pass
-        return self.rank
 
     def write(self, entry, patience):
         """Without the file, the lock or space on the disk the program goes on without a report."""
@@ -188,12 +179,12 @@ def cause():
 
 
 def summary(entry):
-    mib = 1024.0 ** 2
-    peaks = ", ".join("cuda:%s %.0f MiB" % (index, peak[1] / mib) for index, peak in sorted(entry["devices"].items()))
-    collectives = "".join("; %s %d (%.1f MiB)" % (kind, count, size / mib) for kind, (count, size) in sorted(entry["collectives"].items()))
-    return "cosplay: %s (pid %d): peak %s; %d launches, %.3g floating point operations; %.1f MiB to devices, %.1f MiB to the host, %.1f MiB between devices%s\n" % (
-        entry["name"], entry["pid"], peaks, entry["launches"], entry["flops"], entry["to_device"] / mib, entry["to_host"] / mib,
-        entry["between"] / mib, collectives)
+    parts = ["peak of cuda:%s %s" % (index, errors.size(peak[1])) for index, peak in sorted(entry["devices"].items())]
+    parts += ["%d launches" % entry["launches"], "%.3g floating point operations" % entry["flops"]]
+    parts += ["%s %s" % (errors.size(entry[count]), where) for count, where in
+              (("to_device", "to the GPU"), ("to_host", "to the host"), ("between", "between GPUs"))]
+    parts += ["%d %s (%s)" % (count, kind, errors.size(size)) for kind, (count, size) in sorted(entry["collectives"].items())]
+    return "cosplay: %s (pid %d): %s\n" % (entry["name"], entry["pid"], ", ".join(parts))
 
 
 def start(path, counters, memory):

@@ -1,0 +1,236 @@
+package disguise
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/resource"
+)
+
+// ReportFile is the name of the file in which programs report what they did, beside the usage file. report.py of the
+// Python part describes its layout, and writes it. All users of the session may write to it, so any content is possible.
+const ReportFile = "report"
+
+const (
+	reportSlot    = 4096 // bytes
+	reportSlots   = 33   // the first one has sums
+	reportVersion = 1
+)
+
+// Limits of what is believed. The sums of all slots stay in range.
+const (
+	mostCount = 1 << 56
+	mostFLOPs = 1e30
+	mostTime  = 1e11 // Unix time, s
+	mostText  = 640  // characters
+)
+
+// MakeReport creates the report of a session whose programs write one, unless it exists.
+func MakeReport(path string, s resource.Session) error {
+	if !s.Emulates() {
+		return nil
+	}
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	if err == nil {
+		err = os.RemoveAll(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("making the session's report: %w", err)
+	}
+	if err := durable.WriteFile(path, nil, countedMode); err != nil {
+		return fmt.Errorf("making the session's report: %w", err)
+	}
+	return os.Chmod(path, countedMode)
+}
+
+// ReadReport reads the report in a session's folder, with the peaks of its devices. A slot whose content is not sound
+// counts as empty: a program may be writing it. For a session without a report the error is fs.ErrNotExist.
+func ReadReport(dir string) (resource.Report, error) {
+	content, err := readSlots(filepath.Join(dir, ReportFile))
+	if err != nil {
+		return resource.Report{}, fmt.Errorf("reading the session's report: %w", err)
+	}
+	var r resource.Report
+	var sums reportEntry
+	for at := 0; at+reportSlot <= len(content); at += reportSlot {
+		e, ok := parseEntry(content[at : at+reportSlot])
+		switch {
+		case !ok:
+		case at == 0:
+			sums = e
+			r.Earlier, r.Total = e.Programs, e.work()
+		case e.ID != sums.ID: // that one is in the sums
+			p := e.program()
+			r.Programs = append(r.Programs, p)
+			r.Total.Add(p.Work)
+		}
+	}
+	slices.SortFunc(r.Programs, func(a, b resource.ProgramReport) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.PID, b.PID))
+	})
+	if accounts, err := ReadAccounts(filepath.Join(dir, UsageFile)); err == nil {
+		for _, u := range accounts {
+			r.Peaks = append(r.Peaks, u.Use().PeakMiB)
+		}
+	}
+	return r, nil
+}
+
+// readSlots reads at most the slots of a report. It follows no link and waits for no writer of a pipe.
+func readSlots(path string) ([]byte, error) {
+	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	file := os.NewFile(uintptr(fd), path)
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(file, reportSlot*reportSlots))
+}
+
+// reportEntry is the JSON of a slot: a program's, or the sums of programs.
+type reportEntry struct {
+	Version int     `json:"v"`
+	ID      string  `json:"id"` // of the program; in the sums, of the last one that they include
+	PID     int     `json:"pid"`
+	Name    string  `json:"name"`
+	Rank    *int    `json:"rank"`
+	Start   float64 `json:"start"` // Unix time, s
+	At      float64 `json:"at"`
+	End     float64 `json:"end"`
+
+	Launches    int64               `json:"launches"`
+	FLOPs       float64             `json:"flops"`
+	ToDevice    int64               `json:"to_device"`
+	ToHost      int64               `json:"to_host"`
+	Between     int64               `json:"between"`
+	Collectives map[string][2]int64 `json:"collectives"` // count, bytes
+	Devices     map[string][2]int64 `json:"devices"`     // peak allocated, peak reserved
+
+	OutOfMemory *refusals  `json:"out_of_memory"`
+	Failed      *[2]string `json:"failed"` // type, text
+	Programs    int        `json:"programs"`
+}
+
+type refusals struct {
+	count int
+	text  string
+}
+
+// UnmarshalJSON reads [count, text].
+func (r *refusals) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&r.count, &r.text})
+}
+
+// parseEntry returns false for a slot that is empty or not sound.
+func parseEntry(slot []byte) (e reportEntry, ok bool) {
+	text := strings.TrimRight(string(slot), " ")
+	sum, text, found := strings.Cut(text, " ")
+	want, err := strconv.ParseUint(sum, 16, 32)
+	if !found || err != nil || uint32(want) != crc32.ChecksumIEEE([]byte(text)) {
+		return e, false
+	}
+	err = json.Unmarshal([]byte(text), &e)
+	return e, err == nil && e.sound()
+}
+
+func (e reportEntry) sound() bool {
+	counts := []int64{int64(e.PID), int64(e.Programs), e.Launches, e.ToDevice, e.ToHost, e.Between}
+	for kind, c := range e.Collectives {
+		if !slices.Contains(collectives, kind) {
+			return false
+		}
+		counts = append(counts, c[0], c[1])
+	}
+	for device, peaks := range e.Devices {
+		if n, err := strconv.Atoi(device); err != nil || n < 0 || n >= mostDevices || strconv.Itoa(n) != device {
+			return false
+		}
+		counts = append(counts, peaks[0], peaks[1])
+	}
+	if e.Rank != nil {
+		counts = append(counts, int64(*e.Rank))
+	}
+	if e.OutOfMemory != nil {
+		counts = append(counts, int64(e.OutOfMemory.count))
+	}
+	if min(e.Start, e.At, e.End) < 0 || max(e.Start, e.At, e.End) > mostTime {
+		return false
+	}
+	return e.Version == reportVersion && e.FLOPs >= 0 && e.FLOPs <= mostFLOPs &&
+		!slices.ContainsFunc(counts, func(n int64) bool { return n < 0 || n > mostCount })
+}
+
+// collectives are the kinds that programs report.
+var collectives = []string{"all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "recv", "reduce", "reduce_scatter", "scatter", "send"}
+
+func (e reportEntry) work() resource.Work {
+	w := resource.Work{Launches: e.Launches, FLOPs: e.FLOPs, ToDevice: e.ToDevice, ToHost: e.ToHost, Between: e.Between}
+	for kind, c := range e.Collectives {
+		w.Add(resource.Work{Collectives: map[string]resource.Collective{kind: {Count: c[0], Bytes: c[1]}}})
+	}
+	return w
+}
+
+func (e reportEntry) program() resource.ProgramReport {
+	p := resource.ProgramReport{Work: e.work(), PID: e.PID, Name: printable(e.Name), Rank: e.Rank, Start: moment(e.Start), Updated: moment(e.At)}
+	if e.End > 0 {
+		p.End = moment(e.End)
+	}
+	for device, peaks := range e.Devices {
+		n, _ := strconv.Atoi(device) // sound
+		p.Devices = append(p.Devices, resource.DevicePeak{Index: n, Allocated: peaks[0], Reserved: peaks[1]})
+	}
+	slices.SortFunc(p.Devices, func(a, b resource.DevicePeak) int { return a.Index - b.Index })
+	if e.OutOfMemory != nil {
+		p.OutOfMemory, p.Refusal = e.OutOfMemory.count, printable(e.OutOfMemory.text)
+	}
+	if e.Failed != nil {
+		p.Failure, p.FailureText = printable(e.Failed[0]), printable(e.Failed[1])
+	}
+	return p
+}
+
+// moment is a Unix time in seconds.
+func moment(seconds float64) time.Time {
+	return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC()
+}
+
+// printable is a text of a program on one line, without what a terminal would interpret.
+func printable(text string) string {
+	line := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
+	if runes := []rune(line); len(runes) > mostText {
+		line = string(runes[:mostText]) + "..."
+	}
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,201 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cosplay/internal/prose"
+	"cosplay/internal/public"
+	"cosplay/internal/resource"
+)
+
+// ReportView has the reports of sessions.
+type ReportView struct {
+	Sessions []resource.PriorSession
+	Reports  map[resource.Address]resource.Report // of the sessions whose programs report
+}
+
+// Reports shows what the programs of sessions did.
+func Reports(w io.Writer, s Style, v ReportView) {
+	p := newPage(s)
+	if len(v.Sessions) == 0 {
+		p.flow(0, 0, text("There is no session. cosplay apply creates those of the configuration."))
+	}
+	for _, one := range v.Sessions {
+		p.gap()
+		head := inked(strong, one.Address.Short())
+		report, reports := v.Reports[one.Address]
+		switch {
+		case !reports:
+			p.flow(0, 2, join(head, text(" has no report: programs report where PyTorch computes on the CPU, in sessions of a simulated host.")))
+		case report.Empty():
+			p.flow(0, 2, join(head, text(" has an empty report: no program has used PyTorch's GPU yet.")))
+		default:
+			p.flow(0, 2, join(head, text(fmt.Sprintf(" %s of %s", one.Target.ShortName(), together(mib(one.Target.MemoryMiB))))))
+			p.report(report)
+		}
+	}
+	p.flush(w)
+}
+
+func (p *page) report(r resource.Report) {
+	t := &table{indent: 2, columns: []column{{title: "PROGRAM"}, {title: "PID", right: true}, {title: "PEAK", right: true}, {title: "FLOP", right: true}, {title: "LAUNCHES", right: true},
+		{title: "TO GPU", right: true}, {title: "TO HOST", right: true}, {title: "BETWEEN", right: true}, {title: "STARTED"}, {prose: true}}, spare: []string{"STARTED", "PID"}}
+	for _, one := range r.Programs {
+		t.add(append([]line{text(programName(one)), text(strconv.Itoa(one.PID)), text(peaksWords(one.Devices))}, append(workCells(one.Work),
+			text(one.Start.Local().Format(time.DateTime)), endCell(one))...)...)
+	}
+	if r.Earlier+len(r.Programs) > 1 {
+		earlier := ""
+		if r.Earlier > 0 {
+			earlier = "with " + prose.Count(r.Earlier, "earlier program")
+		}
+		t.add(append([]line{text("total"), nil, nil}, append(workCells(r.Total), nil, text(earlier))...)...)
+	}
+	p.table(t)
+	if words := collectiveWords(r.Total); words != "" {
+		p.flow(2, 4, text("collectives: "+words))
+	}
+	if len(r.Peaks) > 0 {
+		p.flow(2, 4, text("peak of all programs together, with contexts: "+accountWords(r.Peaks)))
+	}
+}
+
+func programName(p resource.ProgramReport) string {
+	if p.Rank != nil {
+		return fmt.Sprintf("%s (rank %d)", p.Name, *p.Rank)
+	}
+	return p.Name
+}
+
+func workCells(w resource.Work) []line {
+	return []line{text(scaled(w.FLOPs)), text(strconv.FormatInt(w.Launches, 10)), text(byteWords(w.ToDevice)), text(byteWords(w.ToHost)), text(byteWords(w.Between))}
+}
+
+func endCell(p resource.ProgramReport) line {
+	switch {
+	case p.RanOut():
+		return inked(removed, "ran out of memory")
+	case p.Failure != "":
+		return join(inked(removed, "failed"), text(": "+p.Failure+": "+p.FailureText))
+	case p.End.IsZero():
+		return inked(dim, "no end: it runs, or was killed")
+	case p.OutOfMemory > 0:
+		return text("ended; caught " + prose.Count(p.OutOfMemory, "OutOfMemoryError"))
+	}
+	return text("ended")
+}
+
+// peaksWords are the peaks of a program's memory, with what the allocator caches.
+func peaksWords(devices []resource.DevicePeak) string {
+	return strings.Join(each(devices, func(d resource.DevicePeak) string {
+		words := byteWords(d.Reserved)
+		if len(devices) > 1 || d.Index > 0 {
+			words = fmt.Sprintf("cuda:%d %s", d.Index, words)
+		}
+		return words
+	}), ", ")
+}
+
+// accountWords are the peaks of the session's memory.
+func accountWords(peaks []int) string {
+	var all []string
+	for i, peak := range peaks {
+		words := mib(peak)
+		if len(peaks) > 1 {
+			words = fmt.Sprintf("cuda:%d %s", i, words)
+		}
+		all = append(all, together(words))
+	}
+	return strings.Join(all, ", ")
+}
+
+// reportWords sums a report up in one line.
+func reportWords(r resource.Report) string {
+	w := r.Total
+	all := []string{prose.Count(r.Earlier+len(r.Programs), "PyTorch program") + ": " + scaled(w.FLOPs) + "FLOP", prose.Plural(int(w.Launches), "launch", "launches"),
+		byteWords(w.ToDevice) + " to the GPU", byteWords(w.ToHost) + " to the host"}
+	if w.Between > 0 {
+		all = append(all, byteWords(w.Between)+" between GPUs")
+	}
+	if words := collectiveWords(w); words != "" {
+		all = append(all, words)
+	}
+	if len(r.Peaks) > 1 {
+		all = append(all, "peak "+accountWords(r.Peaks))
+	}
+	return strings.Join(all, ", ")
+}
+
+// collectiveWords lists the collectives by kind: "12 all_reduce (1.5 MiB)".
+func collectiveWords(w resource.Work) string {
+	return strings.Join(each(slices.Sorted(maps.Keys(w.Collectives)), func(kind string) string {
+		c := w.Collectives[kind]
+		return together(fmt.Sprintf("%d %s (%s)", c.Count, kind, byteWords(c.Bytes)))
+	}), ", ")
+}
+
+// scaled writes a number with the prefix that fits it: "1.23 T".
+func scaled(x float64) string {
+	prefixes := []string{"", "k", "M", "G", "T", "P", "E"}
+	at := 0
+	for ; x >= 999.5 && at < len(prefixes)-1; at++ {
+		x /= 1000
+	}
+	return fmt.Sprintf("%.3g %s", x, prefixes[at])
+}
+
+// byteWords writes bytes with the unit that fits them.
+func byteWords(n int64) string {
+	x, units := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	at := 0
+	for ; x >= 1024 && at < len(units)-1; at++ {
+		x /= 1024
+	}
+	if at == 0 {
+		return together(fmt.Sprintf("%d B", n))
+	}
+	return together(fmt.Sprintf("%.1f %s", x, units[at]))
+}
+
+// ReportsJSON writes the reports as data. A session whose programs do not report is not among them.
+func ReportsJSON(w io.Writer, v ReportView) error {
+	out := public.Reports{Format: public.V1, Sessions: []public.Report{}}
+	for _, s := range v.Sessions {
+		r, reports := v.Reports[s.Address]
+		if !reports {
+			continue
+		}
+		one := public.Report{Address: s.Address.String(), Name: s.Address.Short(), Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Devices: []public.ReportDevice{},
+			Total: workOf(r.Total), Earlier: r.Earlier, Programs: each(r.Programs, programOf)}
+		for i, peak := range r.Peaks {
+			one.Devices = append(one.Devices, public.ReportDevice{Index: i, PeakMiB: peak})
+		}
+		out.Sessions = append(out.Sessions, one)
+	}
+	return JSON(w, out)
+}
+
+func workOf(w resource.Work) public.Work {
+	return public.Work{Launches: w.Launches, FLOPs: w.FLOPs, ToDevice: w.ToDevice, ToHost: w.ToHost, Between: w.Between,
+		Collectives: each(slices.Sorted(maps.Keys(w.Collectives)), func(kind string) public.CollectiveWork {
+			return public.CollectiveWork{Kind: kind, Count: w.Collectives[kind].Count, Bytes: w.Collectives[kind].Bytes}
+		})}
+}
+
+func programOf(p resource.ProgramReport) public.ReportProgram {
+	out := public.ReportProgram{Work: workOf(p.Work), PID: p.PID, Name: p.Name, Rank: p.Rank, Start: p.Start.Format(time.RFC3339), Updated: p.Updated.Format(time.RFC3339),
+		Devices: each(p.Devices, func(d resource.DevicePeak) public.ReportProgramDevice { return public.ReportProgramDevice(d) }), OutOfMemory: p.OutOfMemory}
+	if !p.End.IsZero() {
+		out.End = p.End.Format(time.RFC3339)
+	}
+	if p.Failure != "" {
+		out.Failure = &public.ReportFailure{Type: p.Failure, Text: p.FailureText}
+	}
+	return out
+}

@@ -101,8 +101,9 @@ func TestReportIsNotBelieved(t *testing.T) {
 	}
 	t.Run("texts", func(t *testing.T) {
 		dir := t.TempDir()
-		hostile := "\x1b]0;x\a\u202e\n" + strings.Repeat("ä", 400)
-		text, err := json.Marshal(map[string]any{"v": 1, "id": "a", "name": hostile, "failed": []string{hostile, hostile}, "out_of_memory": []any{2, hostile}})
+		hostile := "\x1b]0;x\a\u202e\nää"
+		long := hostile + strings.Repeat("ä", 1000)
+		text, err := json.Marshal(map[string]any{"v": 1, "id": "a", "name": hostile, "failed": []string{hostile, long}, "out_of_memory": []any{2, hostile}})
 		check(t, err)
 		write(t, filepath.Join(dir, disguise.ReportFile), slot("{}")+slot(string(text)))
 		r, err := disguise.ReadReport(dir)

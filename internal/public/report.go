@@ -27,19 +27,19 @@ type ReportDevice struct {
 
 // Work is what programs did on devices.
 type Work struct {
-	Launches    int64            `json:"launches"`               // operations that wrote memory of a device
+	Launches    int              `json:"launches"`               // operations that wrote memory of a device
 	FLOPs       float64          `json:"flops"`                  // floating point operations of matrix products and convolutions, counted as torch.utils.flop_counter does
-	ToDevice    int64            `json:"host_to_device_bytes"`   // bytes copied from the host to devices
-	ToHost      int64            `json:"device_to_host_bytes"`   // bytes copied from devices to the host
-	Between     int64            `json:"device_to_device_bytes"` // bytes copied from one device to another
+	ToDevice    int              `json:"host_to_device_bytes"`   // bytes copied from the host to devices
+	ToHost      int              `json:"device_to_host_bytes"`   // bytes copied from devices to the host
+	Between     int              `json:"device_to_device_bytes"` // bytes copied from one device to another
 	Collectives []CollectiveWork `json:"collectives"`            // by kind
 }
 
 // CollectiveWork is a kind of communication between processes. Each process counts its part.
 type CollectiveWork struct {
 	Kind  string `json:"kind"`  // all_gather, all_reduce, all_to_all, barrier, broadcast, gather, recv, reduce, reduce_scatter, scatter or send
-	Count int64  `json:"count"` // number of calls
-	Bytes int64  `json:"bytes"` // of the tensors that the process gave; of recv, of the tensor that it got
+	Count int    `json:"count"` // number of calls
+	Bytes int    `json:"bytes"` // of the tensors that the process gave; of recv, of the tensor that it got
 }
 
 // ReportProgram is a process of a session that used a device.
@@ -58,9 +58,9 @@ type ReportProgram struct {
 
 // ReportProgramDevice is the peak memory of a program on a device, as PyTorch's allocator counts it.
 type ReportProgramDevice struct {
-	Index     int   `json:"index"`                // 0 is cuda:0
-	Allocated int64 `json:"peak_allocated_bytes"` // of tensors, bytes
-	Reserved  int64 `json:"peak_reserved_bytes"`  // with memory that the allocator caches, bytes
+	Index     int `json:"index"`                // 0 is cuda:0
+	Allocated int `json:"peak_allocated_bytes"` // of tensors, bytes
+	Reserved  int `json:"peak_reserved_bytes"`  // with memory that the allocator caches, bytes
 }
 
 // ReportFailure is an exception that ended a program.

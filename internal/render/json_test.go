@@ -45,9 +45,13 @@ func twins() map[string]func(io.Writer) error {
 	note := durable.Holder{Command: "apply", PID: 7, User: "ann", Since: time.Unix(0, 0).UTC()}
 	unlock := UnlockView{State: "/p/cosplay.state.json", Note: &note, Interrupted: &InterruptedRun{Begun: time.Unix(0, 0).UTC(), Done: 2, Open: 1}}
 	ended.Result.Used = usedByTwo
+	used.Reports = reported()
+	report := ReportView{Sessions: used.Prior.Sessions, Reports: reported()}
 	return map[string]func(io.Writer) error{
 		"status-used":     func(o io.Writer) error { return StatusJSON(o, used) },
 		"applied-ended":   func(o io.Writer) error { return AppliedJSON(o, ended) },
+		"report":          func(o io.Writer) error { return ReportsJSON(o, report) },
+		"report-none":     func(o io.Writer) error { return ReportsJSON(o, ReportView{}) },
 		"plan":            func(o io.Writer) error { return PlanJSON(o, w.view()) },
 		"plan-drift":      func(o io.Writer) error { return PlanJSON(o, drifted.view()) },
 		"plan-empty":      func(o io.Writer) error { return PlanJSON(o, empty.view()) },

@@ -79,11 +79,7 @@ func JUnit(v JUnitView) ([]byte, error) {
 	for _, p := range v.Report.Programs {
 		reason := v.failureOf(p)
 		shown = shown || reason != nil
-		end := p.End
-		if end.IsZero() {
-			end = p.Updated
-		}
-		suites.add(v.suite(programName(p), p.Start, end.Sub(p.Start), reason, v.programProperties(p)))
+		suites.add(v.suite(programName(p), p.Start, p.Took(), reason, v.programProperties(p)))
 	}
 	if !v.Ran || len(suites.Suites) == 0 || v.Code != 0 && !shown {
 		suites.add(v.commandSuite())

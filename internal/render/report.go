@@ -45,17 +45,24 @@ func Reports(w io.Writer, s Style, v ReportView) {
 
 func (p *page) report(r resource.Report) {
 	t := &table{indent: 2, columns: []column{{title: "PROGRAM"}, {title: "PID", right: true}, {title: "PEAK", right: true}, {title: "FLOP", right: true}, {title: "LAUNCHES", right: true},
-		{title: "TO GPU", right: true}, {title: "TO HOST", right: true}, {title: "BETWEEN", right: true}, {title: "STARTED"}, {prose: true}}, spare: []string{"STARTED", "PID"}}
+		{title: "TO GPU", right: true}, {title: "TO HOST", right: true}, {title: "BETWEEN", right: true}, {title: "STARTED"}, {title: "TIME", right: true}, {prose: true}}, spare: []string{"STARTED", "PID", "TIME", "LAUNCHES"}}
+	workCells := func(w resource.Work) []line {
+		between := text(byteWords(w.Between))
+		if r.Total.Between == 0 {
+			between = nil // no column of it
+		}
+		return []line{text(scaled(w.FLOPs)), text(strconv.FormatInt(w.Launches, 10)), text(byteWords(w.ToDevice)), text(byteWords(w.ToHost)), between}
+	}
 	for _, one := range r.Programs {
 		t.add(append([]line{text(programName(one)), text(strconv.Itoa(one.PID)), text(peaksWords(one.Devices))}, append(workCells(one.Work),
-			text(one.Start.Local().Format(time.DateTime)), endCell(one))...)...)
+			text(one.Start.Local().Format(time.DateTime)), text(seconds(one.Took())), endCell(one))...)...)
 	}
 	if r.Earlier+len(r.Programs) > 1 {
 		earlier := ""
 		if r.Earlier > 0 {
 			earlier = "with " + prose.Count(r.Earlier, "earlier program")
 		}
-		t.add(append([]line{text("total"), nil, nil}, append(workCells(r.Total), nil, text(earlier))...)...)
+		t.add(append([]line{text("total"), nil, nil}, append(workCells(r.Total), nil, nil, text(earlier))...)...)
 	}
 	p.table(t)
 	if words := collectiveWords(r.Total); words != "" {
@@ -73,10 +80,6 @@ func programName(p resource.ProgramReport) string {
 	return p.Name
 }
 
-func workCells(w resource.Work) []line {
-	return []line{text(scaled(w.FLOPs)), text(strconv.FormatInt(w.Launches, 10)), text(byteWords(w.ToDevice)), text(byteWords(w.ToHost)), text(byteWords(w.Between))}
-}
-
 func endCell(p resource.ProgramReport) line {
 	switch {
 	case p.RanOut():
@@ -84,7 +87,7 @@ func endCell(p resource.ProgramReport) line {
 	case p.Failure != "":
 		return join(inked(removed, "failed"), text(": "+p.Failure+": "+p.FailureText))
 	case p.End.IsZero():
-		return inked(dim, "no end: it runs, or was killed")
+		return inked(dim, "runs, or was killed")
 	case p.OutOfMemory > 0:
 		return text("ended; caught " + prose.Count(p.OutOfMemory, "OutOfMemoryError"))
 	}
@@ -182,17 +185,19 @@ func ReportsJSON(w io.Writer, v ReportView) error {
 }
 
 func workOf(w resource.Work) public.Work {
-	return public.Work{Launches: w.Launches, FLOPs: w.FLOPs, ToDevice: w.ToDevice, ToHost: w.ToHost, Between: w.Between,
+	return public.Work{Launches: int(w.Launches), FLOPs: w.FLOPs, ToDevice: int(w.ToDevice), ToHost: int(w.ToHost), Between: int(w.Between),
 		Collectives: each(slices.Sorted(maps.Keys(w.Collectives)), func(kind string) public.CollectiveWork {
-			return public.CollectiveWork{Kind: kind, Count: w.Collectives[kind].Count, Bytes: w.Collectives[kind].Bytes}
+			return public.CollectiveWork{Kind: kind, Count: int(w.Collectives[kind].Count), Bytes: int(w.Collectives[kind].Bytes)}
 		})}
 }
 
 func programOf(p resource.ProgramReport) public.ReportProgram {
-	out := public.ReportProgram{Work: workOf(p.Work), PID: p.PID, Name: p.Name, Rank: p.Rank, Start: p.Start.Format(time.RFC3339), Updated: p.Updated.Format(time.RFC3339),
-		Devices: each(p.Devices, func(d resource.DevicePeak) public.ReportProgramDevice { return public.ReportProgramDevice(d) }), OutOfMemory: p.OutOfMemory}
+	out := public.ReportProgram{Work: workOf(p.Work), PID: p.PID, Name: p.Name, Rank: p.Rank, Start: p.Start.UTC().Format(time.RFC3339), Updated: p.Updated.UTC().Format(time.RFC3339),
+		Devices: each(p.Devices, func(d resource.DevicePeak) public.ReportProgramDevice {
+			return public.ReportProgramDevice{Index: d.Index, Allocated: int(d.Allocated), Reserved: int(d.Reserved)}
+		}), OutOfMemory: p.OutOfMemory}
 	if !p.End.IsZero() {
-		out.End = p.End.Format(time.RFC3339)
+		out.End = p.End.UTC().Format(time.RFC3339)
 	}
 	if p.Failure != "" {
 		out.Failure = &public.ReportFailure{Type: p.Failure, Text: p.FailureText}

@@ -62,7 +62,7 @@ func mixed() *world {
 }
 
 func screens() []screen {
-	return slices.Concat(planScreens(), runScreens(), liveScreens(), catalogScreens(), containerScreens(), resetScreens(), verifyScreens())
+	return slices.Concat(planScreens(), runScreens(), liveScreens(), catalogScreens(), containerScreens(), resetScreens(), verifyScreens(), reportScreens())
 }
 
 func planScreens() []screen {

@@ -69,5 +69,13 @@ func (w *Work) Add(other Work) {
 // RanOut reports whether the program ended because its memory was not enough.
 func (p ProgramReport) RanOut() bool { return p.Failure == "OutOfMemoryError" }
 
+// Took is how long the program ran, or had run when it wrote its figures last.
+func (p ProgramReport) Took() time.Duration {
+	if p.End.IsZero() {
+		return max(0, p.Updated.Sub(p.Start))
+	}
+	return max(0, p.End.Sub(p.Start))
+}
+
 // Empty reports whether no program used a device.
 func (r Report) Empty() bool { return r.Earlier == 0 && len(r.Programs) == 0 }

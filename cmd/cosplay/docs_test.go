@@ -49,6 +49,7 @@ func TestExampleFolders(t *testing.T) {
 		{"branches", "4 to create", nil, []string{"--var-file", "large.hclvars"}},
 		{"branches", "1 to create", []string{"COSPLAY_VAR_branch=mine"}, []string{"--var", "seeds=[7]"}},
 		{"ci", "1 to create", []string{"COSPLAY_VAR_token=" + secret}, nil},
+		{"laptop", "3 to create", nil, nil},
 	} {
 		t.Run(use.folder+strings.Join(use.flags, ""), func(t *testing.T) {
 			p := project{t: t, dir: t.TempDir()}

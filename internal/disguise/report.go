@@ -8,13 +8,11 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"golang.org/x/sys/unix"
@@ -85,7 +83,7 @@ func ReadReport(dir string) (resource.Report, error) {
 		}
 	}
 	slices.SortFunc(r.Programs, func(a, b resource.ProgramReport) int {
-		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.PID, b.PID))
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
 	})
 	if accounts, err := ReadAccounts(filepath.Join(dir, UsageFile)); err == nil {
 		for _, u := range accounts {
@@ -198,10 +196,7 @@ func (e reportEntry) work() resource.Work {
 }
 
 func (e reportEntry) program() resource.ProgramReport {
-	p := resource.ProgramReport{Work: e.work(), PID: e.PID, Name: printable(e.Name), Rank: e.Rank, Start: moment(e.Start), Updated: moment(e.At)}
-	if e.End > 0 {
-		p.End = moment(e.End)
-	}
+	p := resource.ProgramReport{Work: e.work(), PID: e.PID, Name: printable(e.Name), Rank: e.Rank, Start: e.Start, Updated: e.At, End: e.End}
 	for device, peaks := range e.Devices {
 		n, _ := strconv.Atoi(device) // sound
 		p.Devices = append(p.Devices, resource.DevicePeak{Index: n, Allocated: peaks[0], Reserved: peaks[1]})
@@ -214,11 +209,6 @@ func (e reportEntry) program() resource.ProgramReport {
 		p.Failure, p.FailureText = printable(e.Failed[0]), printable(e.Failed[1])
 	}
 	return p
-}
-
-// moment is a Unix time in seconds.
-func moment(seconds float64) time.Time {
-	return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC()
 }
 
 // printable is a text of a program on one line, without what a terminal would interpret.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"cosplay/internal/disguise"
 	"cosplay/internal/resource"
@@ -45,10 +44,10 @@ func TestReportOfManyPrograms(t *testing.T) {
 			t.Errorf("%d programs did %+v", programs, got)
 		}
 		first, last := r.Programs[0], r.Programs[listed-1]
-		if !first.End.IsZero() || first.Launches != 5 || first.Start != time.Unix(1000, 0).UTC() {
+		if first.End != 0 || first.Launches != 5 || first.Start != 1000 {
 			t.Errorf("the one that runs: %+v", first)
 		}
-		if last.End.IsZero() || last.Start != time.Unix(999+int64(programs), 0).UTC() || last.Devices[0] != (resource.DevicePeak{Index: 0, Allocated: 512, Reserved: 2 << 20}) {
+		if last.End == 0 || last.Start != 999+float64(programs) || last.Devices[0] != (resource.DevicePeak{Index: 0, Allocated: 512, Reserved: 2 << 20}) {
 			t.Errorf("the last one: %+v", last)
 		}
 	}

@@ -79,7 +79,7 @@ func JUnit(v JUnitView) ([]byte, error) {
 	for _, p := range v.Report.Programs {
 		reason := v.failureOf(p)
 		shown = shown || reason != nil
-		suites.add(v.suite(programName(p), p.Start, p.Took(), reason, v.programProperties(p)))
+		suites.add(v.suite(programName(p), moment(p.Start), time.Duration(p.Took()*float64(time.Second)), reason, v.programProperties(p)))
 	}
 	if !v.Ran || len(suites.Suites) == 0 || v.Code != 0 && !shown {
 		suites.add(v.commandSuite())
@@ -117,7 +117,7 @@ func (v JUnitView) failureOf(p resource.ProgramReport) *junitReason {
 		return &junitReason{Message: p.FailureText, Type: p.Failure, Text: p.FailureText + "\n" + v.verdict()}
 	case p.Failure != "":
 		return &junitReason{Message: p.FailureText, Type: p.Failure, Text: p.Failure + ": " + p.FailureText}
-	case p.End.IsZero() && v.Code != 0:
+	case p.End == 0 && v.Code != 0:
 		words := fmt.Sprintf("the program has no end: it was killed, or ended without Python's exit; the command's exit code is %d", v.Code)
 		return &junitReason{Message: words, Type: "killed", Text: words}
 	}

@@ -55,7 +55,7 @@ func (p *page) report(r resource.Report) {
 	}
 	for _, one := range r.Programs {
 		t.add(append([]line{text(programName(one)), text(strconv.Itoa(one.PID)), text(peaksWords(one.Devices))}, append(workCells(one.Work),
-			text(one.Start.Local().Format(time.DateTime)), text(seconds(one.Took())), endCell(one))...)...)
+			text(moment(one.Start).Local().Format(time.DateTime)), text(seconds(time.Duration(one.Took()*float64(time.Second)))), endCell(one))...)...)
 	}
 	if r.Earlier+len(r.Programs) > 1 {
 		earlier := ""
@@ -73,6 +73,9 @@ func (p *page) report(r resource.Report) {
 	}
 }
 
+// moment is a Unix time in s.
+func moment(unix float64) time.Time { return time.UnixMilli(int64(unix * 1000)).UTC() }
+
 func programName(p resource.ProgramReport) string {
 	if p.Rank != nil {
 		return fmt.Sprintf("%s (rank %d)", p.Name, *p.Rank)
@@ -86,7 +89,7 @@ func endCell(p resource.ProgramReport) line {
 		return inked(removed, "ran out of memory")
 	case p.Failure != "":
 		return join(inked(removed, "failed"), text(": "+p.Failure+": "+p.FailureText))
-	case p.End.IsZero():
+	case p.End == 0:
 		return inked(dim, "runs, or was killed")
 	case p.OutOfMemory > 0:
 		return text("ended; caught " + prose.Count(p.OutOfMemory, "OutOfMemoryError"))
@@ -192,12 +195,12 @@ func workOf(w resource.Work) public.Work {
 }
 
 func programOf(p resource.ProgramReport) public.ReportProgram {
-	out := public.ReportProgram{Work: workOf(p.Work), PID: p.PID, Name: p.Name, Rank: p.Rank, Start: p.Start.UTC().Format(time.RFC3339), Updated: p.Updated.UTC().Format(time.RFC3339),
+	out := public.ReportProgram{Work: workOf(p.Work), PID: p.PID, Name: p.Name, Rank: p.Rank, Start: moment(p.Start).Format(time.RFC3339), Updated: moment(p.Updated).Format(time.RFC3339),
 		Devices: each(p.Devices, func(d resource.DevicePeak) public.ReportProgramDevice {
 			return public.ReportProgramDevice{Index: d.Index, Allocated: int(d.Allocated), Reserved: int(d.Reserved)}
 		}), OutOfMemory: p.OutOfMemory}
-	if !p.End.IsZero() {
-		out.End = p.End.UTC().Format(time.RFC3339)
+	if p.End != 0 {
+		out.End = moment(p.End).Format(time.RFC3339)
 	}
 	if p.Failure != "" {
 		out.Failure = &public.ReportFailure{Type: p.Failure, Text: p.FailureText}

@@ -14,7 +14,7 @@ import (
 
 // reported has a session whose programs ended in every way, one with two GPUs, and one that did nothing.
 func reported() map[resource.Address]resource.Report {
-	at := func(s int) time.Time { return time.Date(2026, 11, 22, 14, 30, s, 0, time.Local) }
+	at := func(s int) float64 { return float64(time.Date(2026, 11, 22, 14, 30, s, 0, time.Local).Unix()) }
 	trained := resource.Work{Launches: 34120, FLOPs: 1.2345e12, ToDevice: 12 << 20, ToHost: 1 << 10}
 	shared := resource.Work{Launches: 220, FLOPs: 389120, ToDevice: 14928, ToHost: 68, Between: 5 << 30,
 		Collectives: map[string]resource.Collective{"all_reduce": {Count: 10, Bytes: 47460}, "barrier": {Count: 1}}}
@@ -27,7 +27,7 @@ func reported() map[resource.Address]resource.Report {
 	caught.OutOfMemory = 2
 	failed.Failure, failed.FailureText = "ValueError", "Expected input batch_size (32) to match target batch_size (16)."
 	ranOut.Failure, ranOut.FailureText, ranOut.OutOfMemory = "OutOfMemoryError", "CUDA out of memory. Tried to allocate 64.00 MiB.", 1
-	runs.End = time.Time{}
+	runs.End = 0
 	first, second := program("ddp.py", 0, shared), program("ddp.py", 0, shared)
 	first.Rank, second.Rank = new(0), new(1)
 	second.Devices = []resource.DevicePeak{{Index: 0, Reserved: 2 << 20}, {Index: 1, Allocated: 5000, Reserved: 2 << 20}}

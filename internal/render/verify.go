@@ -235,7 +235,7 @@ func (p *page) emulatedChecks(v VerifyView) {
 		}
 	}
 	if n > 0 {
-		p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+" computed by the CPU: "), text("PyTorch on a simulated host.")))
+		p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+" computed by the CPU: "), text("PyTorch on a simulated host. Its CPU builds are tested, the CUDA wheels of PyPI are not.")))
 	}
 }
 

@@ -1,7 +1,5 @@
 package resource
 
-import "time"
-
 // Report is what the programs of a session did on its devices. PyTorch's part of the disguise counts it where the CPU
 // computes.
 type Report struct {
@@ -32,10 +30,10 @@ type ProgramReport struct {
 	Work
 	PID     int // in the session's pid namespace
 	Name    string
-	Rank    *int // in its process group; nil without one
-	Start   time.Time
-	Updated time.Time // when it wrote its figures last
-	End     time.Time // zero if it still runs, or was killed
+	Rank    *int    // in its process group; nil without one
+	Start   float64 // Unix time, s
+	Updated float64 // when it wrote its figures last
+	End     float64 // 0 if it still runs, or was killed
 	Devices []DevicePeak
 
 	OutOfMemory int    // how often PyTorch raised its error
@@ -69,12 +67,12 @@ func (w *Work) Add(other Work) {
 // RanOut reports whether the program ended because its memory was not enough.
 func (p ProgramReport) RanOut() bool { return p.Failure == "OutOfMemoryError" }
 
-// Took is how long the program ran, or had run when it wrote its figures last.
-func (p ProgramReport) Took() time.Duration {
-	if p.End.IsZero() {
-		return max(0, p.Updated.Sub(p.Start))
+// Took is how long the program ran, or had run when it wrote its figures last, in s.
+func (p ProgramReport) Took() float64 {
+	if p.End == 0 {
+		return max(0, p.Updated-p.Start)
 	}
-	return max(0, p.End.Sub(p.Start))
+	return max(0, p.End-p.Start)
 }
 
 // Empty reports whether no program used a device.

@@ -1,0 +1,47 @@
+package docker
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cosplay/internal/disguise/verify"
+	"cosplay/internal/resource"
+)
+
+// TestReport: programs of a container can write to the session's report, and to no file beside it. A container of an
+// older cosplay, which has none, counts as sound.
+func TestReport(t *testing.T) {
+	w := newWorld(t)
+	w.s.Spec.SSH.Enabled = false
+	made := w.prepare(t)
+	prior := resource.PriorSession{Session: w.s, Body: &made, Handle: &w.given}
+	prior.Compute = "cpu"
+	if _, err := w.Report(w.s.ID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a report: %v", err)
+	}
+	if altered, err := w.Altered(t.Context(), prior); err != nil || altered[verify.MountsCheck] != "" {
+		t.Errorf("an older container: %v, %v", altered, err)
+	}
+	w.s.Compute = "cpu"
+	w.prepare(t)
+	text := `{"v":1,"id":"a","pid":7,"name":"train.py","start":1,"at":2,"launches":3}`
+	slot := fmt.Sprintf("%-4096s", fmt.Sprintf("%08x %s", crc32.ChecksumIEEE([]byte(text)), text))
+	check(t, os.WriteFile(filepath.Join(w.s.Workspace, "slots"), []byte(strings.Repeat(" ", 4096)+slot), 0o644))
+	_, failed, code := w.exec(t, nil, "sh", "-c", "cat slots > /run/cosplay/report && touch /run/cosplay/other")
+	if !strings.Contains(failed, "Read-only file system") || strings.Contains(failed, "cosplay/report") || code == 0 {
+		t.Errorf("it prints %q, and exits with %d", failed, code)
+	}
+	r, err := w.Report(w.s.ID)
+	if err != nil || len(r.Programs) != 1 || r.Programs[0].Name != "train.py" || r.Total.Launches != 3 || len(r.Peaks) != 1 {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if altered, err := w.Altered(t.Context(), prior); err != nil || altered[verify.MountsCheck] != "" {
+		t.Errorf("%v, %v", altered, err)
+	}
+}

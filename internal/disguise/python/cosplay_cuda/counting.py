@@ -131,7 +131,7 @@ def counter_of(func, counters, torch):
 
     def count(tally, device, args, kwargs, result):
         if device >= 0:
-            if kwargs:
+            if kwargs:  # operands by name
                 args = args + tuple(kwargs.get(n) for n in names[len(args):])
             tally.flops += rule(args, result)
 

@@ -9,17 +9,13 @@ def product(sizes):
     return result
 
 
-def matrices(a, b):
-    """[..., m, k] by [..., k, n]."""
-    return 2 * product(a) * b[-1]
-
-
 def mm(args, result):
-    return matrices(args[0].shape, args[1].shape)
+    """[..., m, k] by [..., k, n]."""
+    return 2 * args[0].numel() * args[1].size(-1)
 
 
 def addmm(args, result):
-    return matrices(args[1].shape, args[2].shape)
+    return 2 * args[1].numel() * args[2].size(-1)
 
 
 def forward(x, weight, out, transposed):

@@ -69,7 +69,7 @@ func TestHostileText(t *testing.T) {
 	p.hostileNeighbour()
 	for _, args := range [][]string{
 		{"validate"}, {"plan"}, {"plan", "-v"}, {"plan", "--markdown"}, {"plan", "--json"}, {"drift"}, {"drift", "--json"}, {"status"}, {"status", "-v"}, {"status", "--json"},
-		{"ps"}, {"doctor"}, {"doctor", "--json"}, {"output"}, {"output", "given"}, {"output", "--json"}, {"state", "list"}, {"state", "show", "worker-0"}, {"state", "show", "worker-0", "--json"},
+		{"ps"}, {"report"}, {"report", "--json"}, {"doctor"}, {"doctor", "--json"}, {"output"}, {"output", "given"}, {"output", "--json"}, {"state", "list"}, {"state", "show", "worker-0"}, {"state", "show", "worker-0", "--json"},
 		{"graph"}, {"ssh-config"}, {"sim", "show"}, {"reset"}, {"logs", "worker-0"}, {"ssh", "worker-0"}, {"verify"}, {"state", "rebuild"}, {"watch", "--once"},
 		{hostile}, {"--" + hostile}, {"plan", "--" + hostile}, {"plan", "--target", hostile}, {"plan", "--var", "given=" + hostile + "!"}, {"plan", "--var", hostile + "=x"},
 		{"plan", "--var-file", hostile}, {"plan", "--file", hostile}, {"--chdir", hostile, "plan"}, {"--state", hostile, "plan"}, {"apply", hostile}, {"fit", hostile}, {"ls", hostile},

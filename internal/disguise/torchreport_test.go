@@ -28,7 +28,7 @@ func (s torchSession) reports(t *testing.T, args ...string) (string, resource.Re
 // The operations and copies of a known network are those of the closed form.
 func TestTorchReport(t *testing.T) {
 	s := newTorchSession(t, "rtx-2060")
-	out, r := s.reports(t, "testdata/counted.py")
+	out, r := s.reports(t, "../../scripts/torch/counted.py")
 	var want struct {
 		FLOPs    float64 `json:"flops"`
 		ToDevice int64   `json:"to_device"`

@@ -54,7 +54,7 @@ func MakeReport(path string, s resource.Session) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("making the session's report: %w", err)
 	}
-	if err := durable.WriteFile(path, nil, countedMode); err != nil {
+	if err := durable.ReplaceFile(path, nil, countedMode); err != nil {
 		return fmt.Errorf("making the session's report: %w", err)
 	}
 	return os.Chmod(path, countedMode)

@@ -39,10 +39,13 @@ class Memory:
             block = state.allocate(size, self.stream(index))
         except allocator.OutOfMemory:
             free, total = self.driver.memory(index)
-            error = errors.out_of_memory(self.torch, index, state, size, free, total)
-            self.refused, self.refusal = self.refused + 1, str(error)
-            raise error from None
+            raise self.noted(errors.out_of_memory(self.torch, index, state, size, free, total)) from None
         return Tag(index, block, state.release)
+
+    def noted(self, error):
+        # A frame that raises its own variable would be in a cycle with it, and keep the program's tensors alive.
+        self.refused, self.refusal = self.refused + 1, str(error)
+        return error
 
     def empty_cache(self):
         for state in list(self.allocators.values()):

@@ -1,11 +1,11 @@
 """The rules of the caching allocator against a second, simple account of them: lists of blocks that are searched in full."""
-import importlib.util
 import random
 import sys
 
-spec = importlib.util.spec_from_file_location("allocator", "python/cosplay_cuda/allocator.py")
-allocator = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(allocator)
+sys.dont_write_bytecode = True
+sys.path.insert(0, "python")
+from cosplay_cuda import allocator, settings
+
 MIB = 1 << 20
 
 
@@ -114,14 +114,14 @@ def compare(seed):
 for seed in range(60):
     compare(seed)
 
-settings = allocator.Settings("max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:4],garbage_collection_threshold:0.8")
-assert settings.max_split == 128 * MIB and settings.threshold == 0.8
-assert allocator.Settings("roundup_power2_divisions:4").rounded(1200) == 1536
-assert allocator.Settings("roundup_power2_divisions:4").rounded(1100 * 1024) == 1280 * 1024
-assert allocator.Settings().rounded(1) == 512 and allocator.Settings().rounded(513) == 1024
+given = settings.Settings("max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:4],garbage_collection_threshold:0.8")
+assert given.max_split == 128 * MIB and given.threshold == 0.8
+assert settings.Settings("roundup_power2_divisions:4").rounded(1200) == 1536
+assert settings.Settings("roundup_power2_divisions:4").rounded(1100 * 1024) == 1280 * 1024
+assert settings.Settings().rounded(1) == 512 and settings.Settings().rounded(513) == 1024
 for wrong in "max_split_size_mb:20", "garbage_collection_threshold:2":
     try:
-        allocator.Settings(wrong)
+        settings.Settings(wrong)
     except ValueError:
         continue
     sys.exit("%s is accepted" % wrong)

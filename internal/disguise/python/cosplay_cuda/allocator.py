@@ -1,5 +1,5 @@
-"""The rules by which PyTorch's caching allocator takes memory from CUDA. This file needs neither PyTorch nor a driver:
-a test runs it alone.
+"""The rules by which PyTorch's caching allocator takes memory from CUDA. Neither PyTorch nor a driver is needed
+here: a test runs it alone.
 
 A request is rounded up to 512 bytes and served from a block: the smallest free one of its stream and pool that is large
 enough, split if enough remains. If there is none, a segment is requested from the driver. Blocks that become free are
@@ -8,12 +8,10 @@ import bisect
 import collections
 import threading
 
-KIB = 1024
-MIB = 1024 * KIB
-SMALLEST = 512  # bytes, and what every size is a multiple of
+from .settings import LARGE_SEGMENT, MIB, SMALLEST, Settings, round_up
+
 SMALL = MIB  # the largest request that the small pool serves
 SMALL_SEGMENT = 2 * MIB
-LARGE_SEGMENT = 20 * MIB
 LARGE_FROM = 10 * MIB  # requests from here on get a segment of their size
 ROUND = 2 * MIB
 
@@ -24,79 +22,6 @@ class OutOfMemory(Exception):
     def __init__(self, requested):
         Exception.__init__(self, requested)
         self.requested = requested
-
-
-def round_up(size, to):
-    return -(-size // to) * to
-
-
-class Settings:
-    """PYTORCH_CUDA_ALLOC_CONF: "max_split_size_mb:128,roundup_power2_divisions:4"."""
-
-    def __init__(self, text=""):
-        self.max_split = None  # bytes; larger blocks are not split
-        self.divisions = []  # (from this many MiB, divisions), largest first
-        self.expandable = False
-        self.threshold = 0.0
-        for key, value in self.pairs(text):
-            if key == "max_split_size_mb":
-                mib = int(value)
-                if mib <= LARGE_SEGMENT // MIB:
-                    raise ValueError("CachingAllocator option max_split_size_mb too small, must be > %d" % (LARGE_SEGMENT // MIB))
-                self.max_split = mib * MIB
-            elif key == "roundup_power2_divisions":
-                self.divisions = self.steps(value)
-            elif key == "expandable_segments":
-                self.expandable = value.lower() == "true"
-            elif key == "garbage_collection_threshold":
-                self.threshold = float(value)
-                if not 0 < self.threshold < 1:
-                    raise ValueError("garbage_collection_threshold must be greater than 0 and less than 1, not %s" % value)
-
-    @staticmethod
-    def pairs(text):
-        """The options of a text; a comma within brackets belongs to a value."""
-        depth, part, parts = 0, "", []
-        for char in text:
-            depth += (char == "[") - (char == "]")
-            if char == "," and not depth:
-                parts.append(part)
-                part = ""
-            else:
-                part += char
-        for part in parts + [part]:
-            if part.strip():
-                key, _, value = part.partition(":")
-                yield key.strip(), value.strip()
-
-    @staticmethod
-    def steps(value):
-        """4 divides all sizes into 4 steps between powers of 2; [256:1,512:2,>:4] depends on the size in MiB."""
-        if not value.startswith("["):
-            return [(0, int(value))]
-        steps = []
-        for part in value.strip("[]").split(","):
-            key, _, divisions = part.partition(":")
-            steps.append((key.strip(), int(divisions)))
-        numbered = sorted((int(key), divisions) for key, divisions in steps if key != ">")
-        last = [divisions for key, divisions in steps if key == ">"]
-        # The value of a size holds from that size on; ">" from twice the largest one.
-        if last:
-            numbered.append((numbered[-1][0] * 2 if numbered else 0, last[0]))
-        if numbered:
-            numbered[0] = (0, numbered[0][1])
-        return numbered[::-1]
-
-    def rounded(self, size):
-        if size < SMALLEST:
-            return SMALLEST
-        for mib, divisions in self.divisions:
-            if size >= mib * MIB:
-                if divisions > 1 and size > SMALLEST * divisions:
-                    floor = 1 << (size.bit_length() - 1)
-                    return size if size == floor else round_up(size, floor // divisions)
-                break
-        return round_up(size, SMALLEST)
 
 
 def segment_size(size):

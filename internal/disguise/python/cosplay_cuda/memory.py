@@ -1,7 +1,7 @@
 """The memory of the session's devices: one caching allocator for each, over the session's driver."""
 import os
 
-from . import allocator, errors, refused
+from . import allocator, errors, refused, settings
 from .storages import Tag
 
 VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -23,7 +23,7 @@ class Memory:
                 raise RuntimeError(errors.FORKED)
             if self.settings is None:
                 text = next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
-                self.settings = allocator.Settings(text)
+                self.settings = settings.Settings(text)
                 refused.warn_of_settings(self.settings.pairs(text))
             state = self.allocators.setdefault(index, allocator.Allocator(
                 lambda size: self.driver.take(index, size), lambda handle: self.driver.give(index, handle), self.settings,

@@ -142,8 +142,9 @@ class Counts:
 
 class Allocator:
     """The allocator of one device. take(size) asks the driver for memory and returns a handle, or None if the driver has
-    too little; give(handle) returns it. settle is called before a decision for which every release must be known. fits(size)
-    tells whether to ask at all before the cache is emptied: the session counts each request that the driver refuses."""
+    too little; give(handle) returns it. settle is called before each decision, if releases are only known when they are asked for.
+    fits(size) tells whether to ask at all before the cache is emptied: the session counts each request that the driver
+    refuses."""
 
     def __init__(self, take, give, settings=None, settle=None, fits=lambda size: True):
         self.take, self.give, self.fits = take, give, fits
@@ -177,14 +178,14 @@ class Allocator:
             return self._allocate(requested, stream)
 
     def _allocate(self, requested, stream):
+        if self.settle:
+            self.settle()
         if self.released:
             self._drain()
         size = self.settings.rounded(requested)
         pool = self.pool(size, stream)
         max_split = self.settings.max_split
         block = pool.best(size, max_split)
-        if block is None and self.settle and self._settled():
-            block = pool.best(size, max_split)
         if block is None:
             block = self._grow(pool, size, requested)
         rest = block.size - size
@@ -196,21 +197,10 @@ class Allocator:
             block.after, block.size = other, size
             pool.insert(other)
         block.used, block.requested = True, requested
-        everything = self.all.allocated_bytes
-        if self.settle and everything.now + block.size > everything.peak:
-            self._settled()
         pool.count.allocate(block.size, requested)
         if max_split is not None and block.size >= max_split:
             self.oversize.add(1)
         return block
-
-    def _settled(self):
-        """Learns of all releases; reports whether there were any."""
-        self.settle()
-        if not self.released:
-            return False
-        self._drain()
-        return True
 
     def _drain(self):
         while True:
@@ -246,13 +236,10 @@ class Allocator:
         """A free block of a new segment."""
         amount = segment_size(size)
         handle = self._ask(amount) if self.fits(amount) else None
+        if handle is None and self._give_oversize(pool, size) and self.fits(amount):
+            handle = self._ask(amount)
         if handle is None:
             # PyTorch returns all that it has cached, and tries once more.
-            if self.settle:
-                self._settled()
-            block = pool.best(size, self.settings.max_split)
-            if block is not None:
-                return block
             self.retries += 1
             self._empty()
             handle = self._ask(amount)
@@ -271,16 +258,35 @@ class Allocator:
             return None
         return self.take(amount)
 
+    def _give_oversize(self, pool, size):
+        """Returns free blocks that are too large to be split: one that is large enough, or the largest ones together.
+        Reports whether they suffice."""
+        least = self.settings.max_split
+        if least is None:
+            return False
+        wanted, given = max(size, least), 0
+        at = bisect.bisect_left(pool.free, (wanted,))
+        if at < len(pool.free):
+            self._give(pool, pool.free[at][3])
+            return True
+        while given < wanted and pool.free and pool.free[-1][0] >= least:
+            given += pool.free[-1][0]
+            self._give(pool, pool.free[-1][3])
+        return given >= wanted
+
+    def _give(self, pool, block):
+        """Returns the segment of a block that fills it."""
+        pool.remove(block)
+        del self.segments[block.segment.number]
+        self.give(block.segment.handle)
+        self.given += 1
+        pool.count.reserve(-block.segment.size, -1)
+
     def _empty(self):
         for pool in self.pools.values():
             for entry in list(pool.free):
-                block = entry[3]
-                if not block.before and not block.after:
-                    pool.remove(block)
-                    del self.segments[block.segment.number]
-                    self.give(block.segment.handle)
-                    self.given += 1
-                    pool.count.reserve(-block.segment.size, -1)
+                if not entry[3].before and not entry[3].after:
+                    self._give(pool, entry[3])
 
     def empty_cache(self):
         with self.lock:

@@ -1,7 +1,5 @@
 """Which device a storage is on, and the memory that it has there. Every tensor computes on the CPU, so the device is a
 fact that is kept beside the storage, and that all of its views share."""
-import collections
-
 CPU = -1  # the index of the CPU
 OPEN = -2  # memory that PyTorch made for its own use: it belongs to the device of the first tensor that it meets
 
@@ -54,11 +52,9 @@ class ByTable:
     """Before that, a table with weak references, which can only be asked whether their storage still lives."""
 
     exact = False
-    YOUNG = 12  # how many of the newest are asked at each allocation
 
     def __init__(self, torch):
         self.tags = {}  # by the address of the storage, which is not used again while there is a weak reference to it
-        self.young = collections.deque(maxlen=self.YOUNG)
         self.expired, self.forget = torch.UntypedStorage._expired, torch.UntypedStorage._free_weak_ref
         self.storage = torch._C._TensorBase._storage if hasattr(torch._C._TensorBase, "_storage") else torch._C._TensorBase.untyped_storage
 
@@ -70,18 +66,13 @@ class ByTable:
         if key not in self.tags:
             storage._weak_ref()  # the address of the weak reference is that of the storage
         self.tags[key] = tag
-        for other in list(self.young):
-            if other in self.tags and self.expired(other):
-                self._drop(other)
-        self.young.append(key)
 
     def _drop(self, key):
         if self.tags.pop(key, None) is not None:
             self.forget(key)
 
     def settle(self):
-        expired = self.expired
-        for key in [key for key in list(self.tags) if expired(key)]:
+        for key in list(filter(self.expired, list(self.tags))):
             self._drop(key)
 
     def reader(self):

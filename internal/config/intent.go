@@ -57,8 +57,10 @@ const RuntimeAuto = "auto"
 
 // What a simulated host does where a program computes.
 const (
-	ComputeCPU  = "cpu"  // the default: PyTorch's device "cuda" computes on the CPU; a launch of a kernel fails
-	ComputeNone = "none" // a launch of a kernel succeeds, and nothing is computed
+	ComputeCPU = "cpu" // the default: PyTorch's device "cuda" computes on the CPU; a launch of a kernel fails
+	// ComputeShapes is ComputeCPU without computing: the tensors of the device have shapes and memory, and no values.
+	ComputeShapes = "shapes"
+	ComputeNone   = "none" // a launch of a kernel succeeds, and nothing is computed
 )
 
 // Manage states what cosplay may change on a host's GPUs.

@@ -18,13 +18,13 @@ import (
 // torchPython is Debian's interpreter, which has Debian's PyTorch if it is installed.
 const torchPython = "/usr/bin/python3"
 
-// torchSession is a session of a simulated host in which the CPU computes, for programs with a real PyTorch.
+// torchSession is a session of a simulated host, for programs with a real PyTorch.
 type torchSession struct {
 	dir string
 	env []string
 }
 
-func newTorchSession(t *testing.T, target string) torchSession {
+func newTorchSession(t *testing.T, target, compute string) torchSession {
 	t.Helper()
 	if err := exec.Command(torchPython, "-c", "import torch").Run(); err != nil {
 		need.Lacking(t, "there is no PyTorch: apt-get install python3-torch")
@@ -33,7 +33,7 @@ func newTorchSession(t *testing.T, target string) torchSession {
 	found, err := catalog.Target(target)
 	check(t, err)
 	uuid := m.gpu(t, 0).UUID
-	s := resource.Session{Address: resource.One("worker"), Target: found, Compute: "cpu"}
+	s := resource.Session{Address: resource.One("worker"), Target: found, Compute: compute}
 	dir := t.TempDir()
 	given := resource.Handle{UUID: uuid}
 	check(t, disguise.Install(dir, s, given, m.library(), filepath.Join(m.dir, driver.CUDA)))
@@ -60,7 +60,7 @@ func (s torchSession) run(t *testing.T, program string, args ...string) string {
 
 // PyTorch computes on the CPU under the name of CUDA, books its memory, and raises its own errors.
 func TestTorch(t *testing.T) {
-	s := newTorchSession(t, "rtx-2060")
+	s := newTorchSession(t, "rtx-2060", "cpu")
 	for _, test := range []struct{ name, program, want string }{
 		{"devices", `print(torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_name(), torch.cuda.get_device_capability(),
 			torch.cuda.get_device_properties(0).multi_processor_count, torch.cuda.get_device_properties(0).total_memory >> 20)`,

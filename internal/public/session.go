@@ -38,7 +38,7 @@ type Session struct {
 	Env            map[string]string `json:"env,omitempty"`             // environment variables that are not sensitive
 	Strict         bool              `json:"strict,omitempty"`          // frameworks refuse number formats that the target lacks
 	Capability     string            `json:"capability"`                // whose compute capability PyTorch reports: target, or real for the GPU's
-	Compute        string            `json:"compute,omitempty"`         // how PyTorch computes on a simulated host: cpu or none; missing on hardware
+	Compute        string            `json:"compute,omitempty"`         // how PyTorch computes on a simulated host: cpu, shapes or none; missing on hardware
 	Lifetime       Lifetime          `json:"lifetime,omitzero"`         // when it expires; missing if it does not
 	Spec           ContainerSpec     `json:"box,omitzero"`              // container to create; missing where the runtime has no containers
 	Sealed         map[string]string `json:"sealed_env,omitempty"`      // keyed hashes of the sensitive environment variables

@@ -206,8 +206,9 @@ func (s Session) Rests(now Body) bool { return s.Stopped && now.State == Stopped
 // BodyName is the name of the session's body, in runtimes where bodies have names.
 func (s Session) BodyName() string { return cmp.Or(s.Spec.Name, BodyName(s.ID)) }
 
-// Emulates reports whether the CPU computes for PyTorch's device "cuda" in the session.
-func (s Session) Emulates() bool { return s.Compute == "cpu" }
+// Emulates reports whether PyTorch has a device "cuda" in the session without a GPU: the CPU computes for it, or there are
+// shapes only.
+func (s Session) Emulates() bool { return s.Compute == "cpu" || s.Compute == "shapes" }
 
 // ReportedCapability is whose compute capability PyTorch reports in the session.
 func (s Session) ReportedCapability() string {

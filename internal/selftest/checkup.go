@@ -94,7 +94,10 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 	}
 	if host.Simulate != "" {
 		words := "programs of NVML, and of CUDA's driver interface that launch no kernel, run; kernels fail; PyTorch computes on the CPU"
-		if host.Compute == config.ComputeNone {
+		switch host.Compute {
+		case config.ComputeShapes:
+			words = "programs of NVML, and of CUDA's driver interface that launch no kernel, run; kernels fail; PyTorch computes nothing, and its tensors have shapes only"
+		case config.ComputeNone:
 			words = "programs of NVML and of CUDA's driver interface run; kernels succeed without computing, so results are invalid; PyTorch finds no GPU"
 		}
 		c.add(host.Name, "programs", words+"; other programs of the CUDA runtime (JAX, CuPy, llama.cpp) find no GPU: docs/limits.md", Notice, "")

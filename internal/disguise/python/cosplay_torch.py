@@ -18,7 +18,7 @@ DTYPES = {
 def prepare(torch):
     with open(os.path.join(os.path.dirname(__file__), "session.json")) as file:
         session = json.load(file)
-    if session.get("compute") == "cpu":
+    if session.get("compute") in ("cpu", "shapes"):
         import cosplay_cuda  # beside this file
 
         cosplay_cuda.install(torch, session)

@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 
-from . import booking, counting, devices, driver, errors, extras, memory, native, programs, refused, report, script, storages, streams, tensors
+from . import booking, counting, devices, driver, errors, extras, memory, native, programs, refused, report, script, shapes, storages, streams, tensors, values
 
 
 def install(torch, session):
@@ -16,7 +16,8 @@ def install(torch, session):
     account = memory.Memory(torch, connection, tags, streams.stream_of)
     capability = functools.partial(capability_of, session, connection)
     counters = counting.Counters()
-    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters)
+    without_values = shapes.Shapes(torch, tags) if session["compute"] == "shapes" else None
+    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, without_values)
     places = devices.Devices(torch, mode, tags, counters)
     native.install(torch, connection, account, capability, session.get("sms"))
     places.install()
@@ -25,6 +26,8 @@ def install(torch, session):
     script.install(torch, places)
     refused.install(torch)
     extras.install(torch, places)
+    if without_values:
+        values.install(torch, without_values, places)
     in_every_thread(mode, counters)
     report.start(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "report"), counters, account)
 

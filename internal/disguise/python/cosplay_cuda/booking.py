@@ -19,6 +19,10 @@ MIXING = frozenset((
 PLAIN_CHECK = frozenset(("add", "sub", "mul", "div", "pow", "where", "eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum"))
 
 
+# Operations that can give a tensor more memory. Those with an argument "out" can, too.
+RESIZING = frozenset(("resize_", "resize_as_"))
+
+
 class Local(threading.local):
     target = UNSET  # the device that a call names, while it runs
     ambient = UNSET  # the device of PyTorch's own memory, while a backward pass runs
@@ -27,7 +31,7 @@ class Local(threading.local):
 class Plan:
     """What is known about an operation from its schema."""
 
-    __slots__ = ("fresh", "named", "mixing", "first", "name", "overload", "arguments", "random", "check", "writes", "count")
+    __slots__ = ("fresh", "named", "mixing", "first", "resizes", "name", "overload", "arguments", "random", "check", "writes", "count")
 
     def __init__(self, func, check_of, count):
         schema = func._schema
@@ -40,12 +44,14 @@ class Plan:
         self.named = "device" in self.arguments
         self.random = "generator" in self.arguments
         self.mixing = self.name in MIXING or namespace in ("c10d", "_c10d_functional", "profiler")
+        self.resizes = self.name in RESIZING or any(getattr(a, "is_out", False) for a in schema.arguments)
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
         self.writes, self.count = counting.writes(schema, self.name), count
 
 
-def make(torch, tags, memory, check_of, counters):
-    """The mode, to be entered in every thread. memory has the allocators of the devices."""
+def make(torch, tags, memory, check_of, counters, shapes=None):
+    """The mode, to be entered in every thread. memory has the allocators of the devices. shapes infers results in place of
+    computing them, if it is given."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     tag_of = tags.reader()
@@ -76,6 +82,17 @@ def make(torch, tags, memory, check_of, counters):
     def adopt(tag, storage, index):
         new = memory.tag(index, storage.nbytes())
         tag.index, tag.block, tag.release, new.block = index, new.block, new.release, None
+
+    def book_again(tensor):
+        """Books the memory of a tensor that an operation has resized."""
+        tag = tag_of(tensor)
+        if tag is None or tag.index < 0:
+            return
+        size, block = storage_of(tensor).nbytes(), tag.block
+        if size != (block.requested if block else 0):
+            adopt(tag, storage_of(tensor), tag.index)
+            if block:
+                memory.of(tag.index).release(block)
 
     def parts_of(tensor):
         if tensor.layout is torch.sparse_coo:
@@ -206,24 +223,28 @@ def make(torch, tags, memory, check_of, counters):
                 for arg in tuple(args) + tuple(kwargs.values() if kwargs else ()):
                     if isinstance(arg, torch._C.Generator):
                         check_generator(arg, index)
-            try:
-                result = func(*args, **kwargs) if kwargs else func(*args)
-            except RuntimeError as error:
-                wanted = errors.lacking(error)
-                if wanted is not None:
-                    refuse_size(local.target if plan.named and local.target != UNSET else index, wanted)
-                result = half(func, args, kwargs or {}, error)
+            if plan.named:
+                if local.target != UNSET:
+                    index = local.target
+                elif index < 0 and not host and not args_have_tensor(args):
+                    index = OPEN if local.ambient == UNSET else local.ambient
+            if shapes is not None:
+                result = shapes.run(func, args, kwargs or {}, index)
+            else:
+                try:
+                    result = func(*args, **kwargs) if kwargs else func(*args)
+                except RuntimeError as error:
+                    wanted = errors.lacking(error)
+                    if wanted is not None:
+                        refuse_size(index, wanted)
+                    result = half(func, args, kwargs or {}, error)
             if plan.count is not None:
                 plan.count(self.tally, index, args, kwargs, result)
+            if plan.resizes:
+                for tensor in operands((result,), None):
+                    book_again(tensor)
             if plan.fresh:
-                if plan.named:
-                    target = local.target
-                    if target == UNSET:
-                        target = index
-                        if index < 0 and not host and not args_have_tensor(args):
-                            target = OPEN if local.ambient == UNSET else local.ambient
-                    index = target
-                elif index < 0 and opened:
+                if index < 0 and opened and not plan.named:
                     index = OPEN
                 if index >= 0 or index == OPEN:
                     if isinstance(result, Tensor):

@@ -33,6 +33,17 @@ def invalid_device(torch):
     return kind(text)
 
 
+def no_values(operation):
+    """For what needs more than the shapes of tensors."""
+    return RuntimeError('%s needs the values of a tensor, and nothing is computed in this session: its host has compute = "shapes". '
+                        'Use a host with compute = "cpu", or remove this operation from the program' % operation)
+
+
+def no_shapes(torch, operation):
+    return NotImplementedError('PyTorch %s cannot infer the shape of the result of %s, and nothing is computed in this session: its host has '
+                               'compute = "shapes". Use a host with compute = "cpu"' % (torch.__version__, operation))
+
+
 def lacking(error):
     """The bytes that the CPU's allocator did not get; None for another error."""
     text = str(error)
@@ -46,6 +57,11 @@ def too_large(bytes):
     """For memory that the device has, and this machine has not."""
     return RuntimeError("this machine has not the %s of memory that the program asks its GPU for. The session's host has no GPU, so that the memory "
                         "of tensors is this machine's; use a smaller model, or a machine with more memory" % size(bytes))
+
+
+def no_addresses(bytes):
+    return RuntimeError("this machine does not reserve %s for a tensor. No memory is needed for it, only addresses: raise the limit of ulimit -v, and set "
+                        "vm.overcommit_memory to 0 or 1" % size(bytes))
 
 
 def version(torch):

@@ -118,7 +118,8 @@ def install(torch, devices, memory):
             return self
         with devices.on(CPU):
             result = self.clone()
-        devices.tags.put(storage_of(result), Tag(CPU, pinned=True))
+        tag = tag_of(result)
+        devices.tags.put(storage_of(result), Tag(CPU, pinned=True, hollow=tag is not None and tag.hollow))
         return result
 
     def is_pinned(self, device=None):

@@ -27,7 +27,7 @@ func (s torchSession) reports(t *testing.T, args ...string) (string, resource.Re
 
 // The operations and copies of a known network are those of the closed form.
 func TestTorchReport(t *testing.T) {
-	s := newTorchSession(t, "rtx-2060")
+	s := newTorchSession(t, "rtx-2060", "cpu")
 	out, r := s.reports(t, "../../scripts/torch/counted.py")
 	var want struct {
 		FLOPs    float64 `json:"flops"`
@@ -52,7 +52,7 @@ const (
 
 // The report says how each program ended, whatever ended it.
 func TestTorchReportOfEnds(t *testing.T) {
-	s := newTorchSession(t, "rtx-2060")
+	s := newTorchSession(t, "rtx-2060", "cpu")
 	seen := 0
 	for _, test := range []struct {
 		name, program string
@@ -92,7 +92,7 @@ p = multiprocessing.get_context("fork").Process(target=work); p.start(); p.join(
 // A program that is killed leaves its figures of a second before; one that only imports PyTorch leaves none, and prints
 // no summary.
 func TestTorchReportOfKilledProgram(t *testing.T) {
-	s := newTorchSession(t, "rtx-2060")
+	s := newTorchSession(t, "rtx-2060", "cpu")
 	out, r := s.reports(t, "-c", `import os, time, torch
 x, begun = torch.ones(3).cuda(), time.time()
 while time.time() < begun + 1.5: x += 1

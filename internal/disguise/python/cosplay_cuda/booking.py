@@ -1,10 +1,12 @@
 """Sees every operation that PyTorch runs: finds the device it runs on, refuses operands of two devices, and books the
 memory of its results."""
+import functools
 import threading
 
-from . import amp, counting, errors
+from . import amp, counting, errors, wide
 from .storages import CPU, OPEN, Tag
 
+SEQUENCES = (list, tuple)
 UNSET = -3  # no call says on which device the result is
 
 # Operations whose operands may be on several devices, because CUDA's copy them or read them on the host.
@@ -31,10 +33,12 @@ class Local(threading.local):
 class Plan:
     """What is known about an operation from its schema."""
 
-    __slots__ = ("fresh", "named", "mixing", "first", "resizes", "name", "overload", "arguments", "random", "check", "writes", "count")
+    __slots__ = ("func", "run", "fresh", "named", "mixing", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
+                 "writes", "count")
 
     def __init__(self, func, check_of, count):
         schema = func._schema
+        self.run = self.func = func  # its address is the key of this plan, so it must live as long
         namespace, self.name = schema.name.split("::")
         self.check = check_of(namespace, self.name)
         self.overload = func._overloadname
@@ -47,6 +51,10 @@ class Plan:
         self.resizes = self.name in RESIZING or any(getattr(a, "is_out", False) for a in schema.arguments)
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
         self.writes, self.count = counting.writes(schema, self.name), count
+        operands = [a for a in schema.arguments if "Tensor" in str(a.type)]
+        # Nothing is checked and nothing is booked for a view of one tensor.
+        self.view = (not self.fresh and not self.named and len(operands) == 1 and "List" not in str(operands[0].type)
+                     and not (operands[0].alias_info and operands[0].alias_info.is_write))
 
 
 def make(torch, tags, memory, check_of, counters, shapes=None):
@@ -57,7 +65,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
     tag_of = tags.reader()
     Tensor = torch.Tensor
     local = Local()
-    half = amp.half(torch)
+    half, exchange = amp.half(torch), wide.make(torch)
     plans = {}
     storage_of = tags.storage
     put, of_storage = tags.put, tags.of_storage
@@ -165,53 +173,27 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             plan = plans.get(key)
             if plan is None:
                 plan = plans[key] = Plan(func, check_of, counting.counter_of(func, counters, torch))
+                plan.view = plan.view and shapes is None and plan.check is None and plan.count is None
+                if func._schema.name.startswith("c10d::"):
+                    plan.run = functools.partial(exchange, func)
             index, mixed, opened = CPU, False, False
             host = False  # an operand on the CPU that is not a number
-            for arg in args:
-                if isinstance(arg, Tensor):
-                    tag = tag_of(arg)
-                    if tag is None:
-                        if not host:
-                            host = arg.dim() > 0
-                    elif tag.index >= 0:
-                        if index >= 0 and index != tag.index:
+            given = args + tuple(kwargs.values()) if kwargs else args
+            for arg in () if plan.view else given:
+                for tensor in arg if type(arg) in SEQUENCES else (arg,):
+                    if not isinstance(tensor, Tensor):
+                        continue
+                    tag = tag_of(tensor)
+                    at = CPU if tag is None else tag.index
+                    if at >= 0:
+                        if index < 0:
+                            index = at
+                        elif index != at:
                             mixed = True
-                        else:
-                            index = tag.index
-                    elif tag.index == OPEN:
+                    elif at == OPEN:
                         opened = True
                     elif not host:
-                        host = arg.dim() > 0
-                elif type(arg) is list or type(arg) is tuple:
-                    for part in arg:
-                        if isinstance(part, Tensor):
-                            tag = tag_of(part)
-                            if tag is None:
-                                if not host:
-                                    host = part.dim() > 0
-                            elif tag.index >= 0:
-                                if index >= 0 and index != tag.index:
-                                    mixed = True
-                                else:
-                                    index = tag.index
-                            elif tag.index == OPEN:
-                                opened = True
-                            elif not host:
-                                host = part.dim() > 0
-            if kwargs:
-                for arg in operands(kwargs.values(), None):
-                    tag = tag_of(arg)
-                    if tag is None:
-                        host = host or arg.dim() > 0
-                    elif tag.index >= 0:
-                        if index >= 0 and index != tag.index:
-                            mixed = True
-                        else:
-                            index = tag.index
-                    elif tag.index == OPEN:
-                        opened = True
-                    else:
-                        host = host or arg.dim() > 0
+                        host = tensor.dim() > 0
             if index >= 0:
                 if (host or mixed) and not plan.mixing:
                     refuse(plan, args, kwargs)
@@ -232,7 +214,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                 result = shapes.run(func, args, kwargs or {}, index)
             else:
                 try:
-                    result = func(*args, **kwargs) if kwargs else func(*args)
+                    result = plan.run(*args, **kwargs) if kwargs else plan.run(*args)
                 except RuntimeError as error:
                     wanted = errors.lacking(error)
                     if wanted is not None:
@@ -271,5 +253,19 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
         return False
 
     Booking.generators, Booking.check_generator = generators, staticmethod(check_generator)
+    # Newer versions wrap the method so that torch.compile skips it, and look for its replacements by extensions; each costs
+    # a microsecond of every operation, and there is no compiler and no such replacement here.
+    Booking.__torch_dispatch__ = getattr(Booking.__torch_dispatch__, "__wrapped__", Booking.__torch_dispatch__)
+    without_rules(Booking)
     Booking.local, Booking.book, Booking.tag_of = local, staticmethod(book_all), staticmethod(tag_of)
     return Booking
+
+
+def without_rules(mode):
+    try:
+        from torch._library import simple_registry
+    except ImportError:
+        return
+    find = getattr(simple_registry, "find_torch_dispatch_rule", None)
+    if find is not None:
+        simple_registry.find_torch_dispatch_rule = lambda operation, kind: None if kind is mode else find(operation, kind)

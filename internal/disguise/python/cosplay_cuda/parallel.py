@@ -1,7 +1,7 @@
-"""nn.DataParallel, and process groups: "nccl" is carried by gloo between the processes of a host."""
+"""nn.DataParallel and DistributedDataParallel."""
 import functools
 
-from . import errors
+from . import groups
 from .storages import CPU
 
 
@@ -53,71 +53,7 @@ def distributed(torch, devices):
 
     if not dist.is_available():
         return
-    import torch.distributed.distributed_c10d as c10d
-
-    names = {}  # of process groups, as the program gave them
-    start, new, of_group = c10d.init_process_group, c10d.new_group, c10d.get_backend
-
-    def gloo(backend):
-        """What carries a backend: "cpu:gloo,cuda:nccl" is gloo for both."""
-        if backend is None:
-            return "gloo"
-        return "gloo" if "nccl" in str(backend).lower() else backend
-
-    def shown(backend):
-        text = str(backend).lower() if backend else "nccl"
-        return "nccl" if "nccl" in text else text
-
-    @functools.wraps(start)
-    def init_process_group(backend=None, *args, **kwargs):
-        kwargs.pop("device_id", None)
-        kwargs.pop("pg_options", None) if "nccl" in shown(backend) else None
-        start(gloo(backend), *args, **kwargs)
-        names[None] = shown(backend)
-        devices.counters.rank = dist.get_rank()
-
-    @functools.wraps(new)
-    def new_group(ranks=None, timeout=None, backend=None, *args, **kwargs):
-        if timeout is not None:
-            kwargs["timeout"] = timeout
-        group = new(ranks, *args, backend=gloo(backend or names.get(None)), **kwargs)
-        names[id(group)] = shown(backend or names.get(None))
-        return group
-
-    @functools.wraps(of_group)
-    def get_backend(group=None):
-        name = of_group(group)
-        return names.get(None if group is None or group is dist.group.WORLD else id(group), name) if name == "gloo" else name
-
-    def averages(function, argument):
-        """A collective with ReduceOp.AVG, which gloo lacks: the sum, divided."""
-
-        @functools.wraps(function)
-        def run(*args, **kwargs):
-            args = list(args)
-            op = kwargs.get("op", args[argument] if len(args) > argument else None)
-            if op is None or op != getattr(dist.ReduceOp, "AVG", object()):
-                return function(*args, **kwargs)
-            if kwargs.get("async_op"):
-                raise errors.unsupported("ReduceOp.AVG with async_op=True", "use ReduceOp.SUM and divide")
-            if "op" in kwargs:
-                kwargs["op"] = dist.ReduceOp.SUM
-            else:
-                args[argument] = dist.ReduceOp.SUM
-            group = kwargs.get("group")
-            result = function(*args, **kwargs)
-            output = kwargs.get("tensor", kwargs.get("output", args[0] if args else None))
-            output.div_(dist.get_world_size(group))
-            return result
-
-        return run
-
-    for name, function in (("init_process_group", init_process_group), ("new_group", new_group), ("get_backend", get_backend),
-                           ("all_reduce", averages(c10d.all_reduce, 1))):
-        setattr(c10d, name, function)
-        if hasattr(dist, name):
-            setattr(dist, name, function)
-    dist.is_nccl_available = lambda: True  # for programs; PyTorch's own code asks its module, which has no class of NCCL
+    groups.Groups(torch, devices).install()
     buckets(torch, devices)
 
 

@@ -14,7 +14,7 @@ MIXING = frozenset((
     "copy_", "_to_copy", "_copy_from", "_copy_from_and_resize", "copy", "set_", "index", "index_put", "index_put_", "_index_put_impl_",
     "_unsafe_index", "_unsafe_index_put", "record_stream", "_pack_padded_sequence", "_pad_packed_sequence", "_pack_padded_sequence_backward",
     "repeat_interleave", "tensor_split", "_local_scalar_dense", "resize_as_", "_foreach_copy_", "is_set_to", "detach", "lift_fresh",
-    "_thnn_fused_lstm_cell", "_has_same_storage_numel", "_ctc_loss", "ctc_loss", "_use_cudnn_ctc_loss", "slow_conv_forward",
+    "_thnn_fused_lstm_cell", "_has_same_storage_numel", "_ctc_loss", "_ctc_loss_backward", "ctc_loss", "_use_cudnn_ctc_loss", "slow_conv_forward",
 ))
 
 # Of these PyTorch states no argument: their operands are checked by what all element-wise operations share.

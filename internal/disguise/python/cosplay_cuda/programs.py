@@ -13,6 +13,21 @@ def install(torch, devices, mode, session, capability):
     parallel.install(torch, devices)
     compile(torch)
     cudnn(torch)
+    ctc(torch, devices)
+
+
+def ctc(torch, devices):
+    """PyTorch moves the lengths to the device of the loss, below the functions that programs call."""
+    original = torch.ctc_loss
+
+    @functools.wraps(original)
+    def ctc_loss(log_probs, targets, input_lengths, target_lengths, *args, **kwargs):
+        index = devices.of(log_probs)
+        if isinstance(target_lengths, torch.Tensor) and devices.of(target_lengths) != index >= 0:
+            target_lengths = devices.move(target_lengths, index)
+        return original(log_probs, targets, input_lengths, target_lengths, *args, **kwargs)
+
+    torch.ctc_loss = ctc_loss
 
 
 def cudnn(torch):

@@ -156,6 +156,9 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 
 CUresult cuCtxDestroy(CUcontext context) { return cuCtxDestroy_v2(context); }
 
+/* It destroys a context that nothing else has attached. cuCtxAttach is not supported. */
+CUresult cuCtxDetach(CUcontext context) { return cuCtxDestroy_v2(context); }
+
 CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
     DRIVER_CALL(1);

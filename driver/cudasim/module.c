@@ -186,16 +186,28 @@ static void warn(const char *call)
         "without computing.\n");
 }
 
-static CUresult launch(const char *call, CUfunction function)
+static int is_known(CUfunction function)
 {
-    CONTEXT_CALL(1);
     const char *at = &function->name;
     int known = 0;
     FOR_ENTRIES(module, &modules) {
         const char *code = ((CUmodule)(uintptr_t)module->key)->code; // NOLINT(performance-no-int-to-ptr)
         known |= at >= code && at < code + module->size;
     }
-    if (!known)
+    return known;
+}
+
+/* PyCUDA calls this before each launch. */
+CUresult cuFuncSetBlockShape(CUfunction function, int x, int y, int z)
+{
+    CONTEXT_CALL(x > 0 && y > 0 && z > 0);
+    return is_known(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult launch(const char *call, CUfunction function)
+{
+    CONTEXT_CALL(1);
+    if (!is_known(function))
         return CUDA_ERROR_INVALID_HANDLE;
     warn(call);
     return host->compute == SIM_COMPUTE_NONE ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;

@@ -225,6 +225,30 @@ func TestPythonStartsAsEver(t *testing.T) {
 	})
 }
 
+// A framework that finds no GPU on a simulated host is explained by one line; on hardware nothing is printed.
+func TestOtherFrameworks(t *testing.T) {
+	everyPython(t, func(t *testing.T, python string) {
+		theirs := t.TempDir()
+		for _, name := range []string{"cupy", "jax", "tensorflow"} {
+			check(t, os.WriteFile(filepath.Join(theirs, name+".py"), []byte("version = 1\n"), 0o644))
+		}
+		s := session(t, "rtx-2060")
+		const program = "import jax, cupy, json, tensorflow, jax\nprint(jax.version + cupy.version + tensorflow.version)"
+		pythonOf(t, python, s, theirs).says("3", "-c", program)
+		s.Compute = "cpu"
+		out, explained := pythonOf(t, python, s, theirs).run("-c", program)
+		lines := strings.Split(explained, "\n")
+		if out != "3" || len(lines) != 3 {
+			t.Fatalf("it prints %s and\n%s\nwant a line for each framework", out, explained)
+		}
+		for i, name := range []string{"JAX", "CuPy", "TensorFlow"} {
+			if want := "cosplay: " + name + " finds no GPU in this session: its host has none"; !strings.HasPrefix(lines[i], want) {
+				t.Errorf("%q, want %q", lines[i], want)
+			}
+		}
+	})
+}
+
 // The user's own sitecustomize runs, whatever it does. So do those of tools that precede cosplay's and load the next
 // one.
 func TestOtherSitecustomize(t *testing.T) {
@@ -282,7 +306,7 @@ func TestPythonSyntax(t *testing.T) {
 	check(t, err)
 	more, err := filepath.Glob("python/cosplay_cuda/*.py")
 	check(t, err)
-	if len(files) != 2 || len(more) == 0 {
+	if len(files) != 3 || len(more) == 0 {
 		t.Errorf("the files are %v and %v", files, more)
 	}
 	files = append(files, more...)

@@ -1,6 +1,6 @@
 # Python runs this file at its start, being first on the path of the session's
 # programs. It starts nothing and imports nothing that is not there already: it
-# waits until a program imports PyTorch. A sitecustomize further on the path
+# waits until a program imports a framework. A sitecustomize further on the path
 # runs as it would without this one.
 import os
 import sys
@@ -8,6 +8,7 @@ import _frozen_importlib
 import _frozen_importlib_external
 
 HERE = os.path.dirname(__file__)
+PARTS = {"torch": "cosplay_torch", "cupy": "cosplay_others", "jax": "cosplay_others", "tensorflow": "cosplay_others"}
 
 
 def load(name, path):
@@ -23,24 +24,25 @@ def load(name, path):
 
 
 def look_after(loader):
-    """Have a loader prepare torch once it is imported."""
+    """Have a loader prepare a framework once it is imported."""
     run = loader.exec_module
 
     def exec_module(module):
         run(module)
-        if module.__name__ == "torch":
-            load("cosplay_torch", [HERE]).prepare(module)
+        part = PARTS.get(module.__name__)
+        if part:
+            (sys.modules.get(part) or load(part, [HERE])).prepare(module)
 
     loader.exec_module = exec_module
 
 
 class Finder:
-    """Finds torch as the others do."""
+    """Finds frameworks as the others do."""
 
     cosplay_part = HERE  # shows a program that starts later that this file ran
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name not in PARTS:
             return None
         for finder in sys.meta_path:
             if finder is self or not hasattr(finder, "find_spec"):

@@ -22,6 +22,7 @@ static void find(CUmodule module, const char *name)
     printf(" %s %d", name, answer);
     if (answer != CUDA_SUCCESS)
         return;
+    MUST(CU(cuFuncSetBlockShape)(function, 1, 1, 1));
     printf(" launch %d", CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     printf(" %d", CU(cuLaunchKernel_ptsz)(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     printf(" %d", CU(cuLaunchCooperativeKernel)(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL));
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
     if (!file || fputs(ptx, file) < 0 || fclose(file) != 0)
         return 1;
     printf("file %d %d\n", CU(cuModuleLoad)(&module, "kernels.ptx"), CU(cuModuleLoad)(&module, "no-such-file"));
+    MUST(CU(cuFuncSetBlockShape)((CUfunction)(void *)&count, 1, 1, 1) != CUDA_ERROR_INVALID_HANDLE);
     printf("handle %d\n", CU(cuLaunchKernel)((CUfunction)(void *)&count, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     for (int attribute = 1; attribute < 130; attribute++) {
         int value = 0, answer = CU(cuDeviceGetAttribute)(&value, attribute, 0);

@@ -130,7 +130,8 @@ class Groups:
     def divide(self, args, kwargs, group):
         output = next((kwargs[name] for name in ("tensor", "output", "tensors") if name in kwargs), args[0] if args else None)
         for tensor in output if isinstance(output, (list, tuple)) else (output,):
-            tensor.div_(self.torch.distributed.get_world_size(group))
+            whole = not (tensor.is_floating_point() or tensor.is_complex())
+            tensor.div_(self.torch.distributed.get_world_size(group), rounding_mode="trunc" if whole else None)
 
     def refuse_host(self, tensors):
         """NCCL takes no tensor of the host. A group of "cpu:gloo,cuda:nccl" does."""

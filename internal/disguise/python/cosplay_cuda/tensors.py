@@ -174,8 +174,11 @@ def install(torch, devices, memory):
     def no_dlpack(self):
         raise BufferError("a CUDA tensor of this session cannot be exported by DLPack: its host has no GPU, and the CPU computes")
 
+    class Attribute(property):
+        __objclass__ = base  # torch._dynamo of some versions asks an attribute of tensors where it is defined
+
     Tensor.device, Tensor.is_cuda, Tensor.is_cpu = property(device), property(is_cuda), property(is_cpu)
-    Tensor.grad = property(c_grad, set_grad, c_delete_grad)
+    Tensor.grad = Attribute(c_grad, set_grad, c_delete_grad)
     Tensor.__cuda_array_interface__ = property(no_interface)
     for function in (get_device, to, cuda, type, type_as, copy_, numpy, tolist, pin_memory, is_pinned):
         setattr(Tensor, function.__name__, function)

@@ -43,7 +43,8 @@ def copies(torch, devices):
     def gather_out(tensors, out, dim):
         return out.copy_(gather(tensors, dim, devices.of(out)))
 
-    torch.cuda.nccl.is_available = lambda tensors: False  # without its warning
+    nccl = torch.cuda.nccl
+    nccl.is_available = functools.wraps(nccl.is_available)(lambda tensors: False)  # without its warning
     for name, function in (("broadcast", broadcast), ("broadcast_coalesced", broadcast_coalesced), ("broadcast_out", broadcast_out),
                            ("scatter", scatter), ("scatter_out", scatter_out), ("gather", gather), ("gather_out", gather_out)):
         setattr(torch._C, "_" + name, function)

@@ -1,4 +1,4 @@
-"""Collectives of 16-bit floating point, which gloo lacks in some builds and then refuses in a thread of its own. What is only
+"""Collectives of 16-bit floating point, which gloo lacks in some builds and then refuses in another thread. What is only
 moved, moves as bytes; what is added up is added up in float32 and rounded."""
 
 ADDS_UP = ("allreduce_", "allreduce_coalesced_", "reduce_", "reduce_scatter_", "_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_")

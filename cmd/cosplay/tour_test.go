@@ -54,10 +54,21 @@ func needsBareMachine(t *testing.T) {
 		need.Lacking(t, "the machine has an NVIDIA driver, and the documents simulate a host")
 	}
 	_, smi := exec.LookPath("nvidia-smi")
-	python := exec.Command("python3", "-c", "import importlib.util as i, sys; sys.exit(any(map(i.find_spec, ['torch', 'pynvml'])))").Run()
-	if smi == nil || python != nil {
-		need.Lacking(t, "the tour shows a machine with Python, without nvidia-smi, PyTorch and pynvml")
+	if _, python := exec.LookPath("python3"); smi == nil || python != nil {
+		need.Lacking(t, "the tour shows a machine with Python and without nvidia-smi")
 	}
+}
+
+// bareModules is a folder that hides Python modules of the machine, for PYTHONPATH.
+func bareModules(t *testing.T) string {
+	dir := t.TempDir()
+	for _, name := range []string{"torch", "pynvml"} {
+		text := fmt.Sprintf("raise ModuleNotFoundError(\"No module named '%s'\", name=%[1]q)\n", name)
+		if err := os.WriteFile(filepath.Join(dir, name+".py"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 var (
@@ -69,7 +80,7 @@ var (
 // runConsoles is a document with the outputs that its commands have now. Without whole,
 // only outputs that the document shows are put in.
 func runConsoles(t *testing.T, text string, whole bool) string {
-	home := t.TempDir()
+	home, modules := t.TempDir(), bareModules(t)
 	dir := home
 	return consoles.ReplaceAllStringFunc(text, func(block string) string {
 		var out strings.Builder
@@ -84,7 +95,7 @@ func runConsoles(t *testing.T, text string, whole bool) string {
 			fmt.Fprintln(&out, line)
 			shell := exec.Command("sh", "-c", command+"\ncode=$?; pwd >"+home+"/.dir; exit $code")
 			shell.Dir = dir
-			shell.Env = append(os.Environ(), "HOME="+home, "LC_ALL=C.UTF-8", "COSPLAY_CACHE=")
+			shell.Env = append(os.Environ(), "HOME="+home, "LC_ALL=C.UTF-8", "COSPLAY_CACHE=", "PYTHONPATH="+modules)
 			var failed bytes.Buffer
 			shell.Stderr = &failed
 			printed, err := shell.Output()

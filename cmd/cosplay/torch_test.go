@@ -119,6 +119,25 @@ torch.cuda.empty_cache()
 print(first, fill() if %s else 0)
 `
 
+// race takes memory from the moment that another program does, until there is none, and keeps it until both have ended this.
+const race = `
+import os, sys, time, torch
+def meet(what):
+    open(what + sys.argv[1], "w").close()
+    while not all(os.path.exists(what + each) for each in "01"):
+        time.sleep(0.001)
+torch.cuda.mem_get_info()
+taken = []
+meet("started")
+try:
+    while True:
+        taken.append(torch.empty(32 << 20, dtype=torch.uint8, device="cuda"))
+except torch.cuda.OutOfMemoryError:
+    meet("filled")
+print(len(taken) * 32, torch.cuda.mem_get_info()[0] >> 20)
+meet("printed")
+`
+
 // TestTorchMemory: a program runs out of memory where the target would, each device has its limit, and two programs of a
 // session share it.
 func TestTorchMemory(t *testing.T) {
@@ -139,13 +158,17 @@ func TestTorchMemory(t *testing.T) {
 		}
 	}
 	var group sync.WaitGroup
-	var each [2]int
+	var each, free [2]int
 	for i := range each {
-		group.Go(func() { each[i], _ = took(0, false) })
+		group.Go(func() {
+			out := p.run("exec", "pair", "--", python, "-c", race, fmt.Sprint(i))
+			fmt.Sscan(out, &each[i], &free[i])
+		})
 	}
 	group.Wait()
-	if sum := each[0] + each[1]; each[0] == 0 || each[1] == 0 || max(each[0], each[1]) > 6144 || sum < 5500 {
-		t.Errorf("two programs have %v MiB", each)
+	// Each program has a context of less than 500 MiB.
+	if sum := each[0] + each[1]; each[0] == 0 || each[1] == 0 || sum > 6144 || sum < 5144 || free[0] != free[1] || free[0] >= 32 {
+		t.Errorf("two programs have %v MiB, and %v are free", each, free)
 	}
 	if first, _ := took(1, false); first < 5500 {
 		t.Errorf("after all programs there are %d MiB", first)

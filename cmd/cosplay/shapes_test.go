@@ -55,7 +55,7 @@ func TestTorchShapes(t *testing.T) {
 	python := need.Torch(t)
 	p := newProject(t, withShapes)
 	p.run("apply", "--auto-approve")
-	for _, program := range []string{"cnn", "gpt", "lstm", "gan", "accumulate", "amp", "checkpoint", "loader"} {
+	for _, program := range []string{"cnn", "lstm", "amp", "checkpoint"} {
 		t.Run(program, func(t *testing.T) {
 			p := project{t, p.dir, p.env}
 			computed := p.printed("computed", python, torchProgram(t, "peak.py"), program)

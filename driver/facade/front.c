@@ -55,23 +55,32 @@ static unsigned sound_devices(const struct figures *figures, size_t size)
     return (unsigned)count;
 }
 
-/* Sessions that are folders share the content of this library, so its paths are relative to where it was loaded. */
-long open_beside(const char *path, int flags)
+/*
+ * Sessions that are folders share the content of this library, so its paths are relative to where it was loaded. Returns
+ * NULL where that is not known.
+ */
+static const char *beside(const char *path, char whole[FACADE_PATH_SIZE])
 {
     if (!starts_with(path, FACADE_ORIGIN))
-        return sys_open(path, flags);
+        return path;
     struct about about = {0};
     if (!dladdr || !dladdr((const void *)figures_path, &about) || !about.path || about.path[0] != '/')
-        return -EACCES; /* not as if there were no such file, which would show the physical GPU */
+        return NULL;
     size_t folder = length(about.path), rest = length(path) - length(FACADE_ORIGIN);
     while (about.path[folder - 1] != '/')
         folder--;
-    char whole[FACADE_PATH_SIZE];
-    if (folder + rest > sizeof whole)
-        return -EACCES;
+    if (folder + rest > FACADE_PATH_SIZE)
+        return NULL;
     memcpy(whole, about.path, folder - 1);
     memcpy(whole + folder - 1, path + length(FACADE_ORIGIN), rest + 1);
-    return sys_open(whole, flags);
+    return whole;
+}
+
+long open_beside(const char *path, int flags)
+{
+    char whole[FACADE_PATH_SIZE];
+    path = beside(path, whole);
+    return path ? sys_open(path, flags) : -EACCES; /* not as if it did not exist, which would show the physical GPU */
 }
 
 static const struct figures *read_figures(void)
@@ -114,8 +123,12 @@ unsigned figures_count(void)
 static void *driver(void)
 {
     static void *library;
-    if (!library && dlopen && dlsym)
-        library = dlopen((const char *)driver_path, LAZY | ALREADY_LOADED);
+    char whole[FACADE_PATH_SIZE];
+    if (!library && dlopen && dlsym) {
+        /* Not by $ORIGIN: where a tool replaces dlopen, that is the folder of the tool. */
+        const char *path = beside((const char *)driver_path, whole);
+        library = path ? dlopen(path, LAZY | ALREADY_LOADED) : NULL;
+    }
     return library;
 }
 

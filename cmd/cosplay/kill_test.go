@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -147,4 +148,33 @@ func journals(t *testing.T, dir string) int {
 		t.Fatal(err)
 	}
 	return len(found)
+}
+
+// TestLastRemovalKilled: a destroy that is killed after it has removed the last session's folder, and before it removes
+// what the sessions shared, leaves that for the next command.
+func TestLastRemovalKilled(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, fleet)
+	p.run("plan")
+	before := p.hardware()
+	p.run("apply", "--auto-approve")
+	args := []string{"destroy", "--auto-approve", "--parallelism", "1"}
+	fresh := p.copyOf()
+	listed := p.moments(args...)
+	fresh()
+	last := 0
+	for i, moment := range listed {
+		if moment == "after effect plan.Unprepare" {
+			last = i + 1
+		}
+	}
+	if last == 0 || !p.dies(last, args...) {
+		t.Fatalf("no folder was removed in %d moments", len(listed))
+	}
+	if err := os.MkdirAll(filepath.Join(p.dir, ".cosplay/sessions/default/lab/.shared/python"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if wrong := p.destroysAll(before); len(wrong) > 0 {
+		t.Error(strings.Join(wrong, "\n"))
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
+	"cosplay/internal/shared"
 )
 
 // RecoveryWait is how long a command waits for a run under way, or for the last step of a
@@ -212,6 +213,11 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	}
 	if err := p.Readdress(prior, moves(entries, func(e apply.Entry) *plan.OpJSON { return e.Op })); err != nil {
 		return prior, err
+	}
+	for _, h := range p.Machine.Hosts() {
+		for _, folder := range h.SessionFolders() {
+			shared.Remove(folder) // the run may have removed the last session, and not what the sessions shared
+		}
 	}
 	return prior, durable.Remove(p.Store.JournalPath())
 }

@@ -1,8 +1,11 @@
-"""CPU time of training steps. Run it plain and in a session, in turns."""
+"""CPU time of training steps. It runs one step for each line of its input, so that scripts/torch-cost can let a plain
+process and a session take turns."""
 import sys
 import time
 
 from common import *
+
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if sys.argv[1] == "gpt":
     from gpt_model import GPT
@@ -24,14 +27,28 @@ else:
     def loss_of(x):
         return torch.nn.functional.cross_entropy(model(x), labels)
 
-spent = []
-for step in range(int(sys.argv[2]) + 2):
-    started = time.process_time()
+
+def step(number):
     optimizer.zero_grad()
-    loss = loss_of(batches[step % 4])
+    loss = loss_of(batches[number % 4])
     loss.backward()
     optimizer.step()
-    spent.append(time.process_time() - started)
-spent = sorted(spent[2:])
-print(sys.argv[1], device, "a step: median %.1f ms, least %.1f ms of CPU time, loss" % (spent[len(spent) // 2] * 1000, spent[0] * 1000),
-      loss.item().hex(), flush=True)
+    return loss
+
+
+class Count(TorchDispatchMode):
+    operations = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        Count.operations += 1
+        return func(*args, **(kwargs or {}))
+
+
+step(0)  # makes the optimizer's state
+with Count():
+    step(1)
+print("@", device, Count.operations, flush=True)
+for number, line in enumerate(sys.stdin):
+    started = time.process_time()
+    loss = step(number)
+    print("@", time.process_time() - started, loss.item().hex(), flush=True)

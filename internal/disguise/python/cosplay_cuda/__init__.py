@@ -29,6 +29,7 @@ def install(torch, session):
     if without_values:
         values.install(torch, without_values, places)
     in_every_thread(mode, counters)
+    memory.keep_freed()
     report.start(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "report"), counters, account)
 
 

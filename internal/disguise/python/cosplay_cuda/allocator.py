@@ -64,12 +64,17 @@ class Pool:
     def insert(self, block):
         bisect.insort(self.free, (block.size, block.segment.number, block.start, block))
         if block.before or block.after:
-            self.count.split(block.size, 1)
+            self.count.inactive_split.add(1)
+            self.count.inactive_split_bytes.add(block.size)
 
     def remove(self, block):
         del self.free[bisect.bisect_left(self.free, (block.size, block.segment.number, block.start))]
+        self.removed(block)
+
+    def removed(self, block):
         if block.before or block.after:
-            self.count.split(-block.size, -1)
+            self.count.inactive_split.now -= 1
+            self.count.inactive_split_bytes.now -= block.size
 
     def best(self, size, max_split):
         """The smallest free block for a size, already removed; None if there is none."""
@@ -83,61 +88,53 @@ class Pool:
             if size >= max_split and block.size >= size + LARGE_SEGMENT:
                 return None
         del self.free[at]
-        if block.before or block.after:
-            self.count.split(-block.size, -1)
+        self.removed(block)
         return block
 
 
 class Counter:
-    """A quantity: now, its peak, and the sum of all increases."""
+    """A quantity: now, its peak, and the sum of all increases. Decreases are subtracted from now."""
 
-    __slots__ = ("now", "peak", "total")
+    __slots__ = ("now", "peak", "total", "other", "both")
 
     def __init__(self):
         self.now = self.peak = self.total = 0
+        self.other = self.both = None
 
     def add(self, amount):
-        self.now += amount
-        if amount > 0:
-            self.total += amount
-            if self.now > self.peak:
-                self.peak = self.now
+        self.total += amount
+        now = self.now = self.now + amount
+        if now > self.peak:
+            self.peak = now
+        if self.both is not None and now + self.other.now > self.both.peak:
+            self.both.peak = now + self.other.now
+
+
+class Both:
+    """A quantity of both pools: their sum, which is only added up when it is read, and its own peak."""
+
+    __slots__ = ("one", "other", "peak")
+
+    def __init__(self, one, other):
+        self.one, self.other, self.peak = one, other, 0
+        one.both = other.both = self
+        one.other, other.other = other, one
+
+    now = property(lambda self: self.one.now + self.other.now)
+    total = property(lambda self: self.one.total + self.other.total)
 
 
 QUANTITIES = ("allocation", "segment", "inactive_split", "allocated_bytes", "reserved_bytes", "inactive_split_bytes", "requested_bytes")
 
 
 class Counts:
-    """The quantities of one pool, or of all."""
+    """The quantities of one pool, or of both if they are given."""
 
-    __slots__ = QUANTITIES + ("all",)
+    __slots__ = QUANTITIES
 
-    def __init__(self, all=None):
+    def __init__(self, *pools):
         for name in QUANTITIES:
-            setattr(self, name, Counter())
-        self.all = all  # the counts that include these
-
-    def allocate(self, size, requested):
-        for c in (self, self.all):
-            c.allocation.add(1)
-            c.allocated_bytes.add(size)
-            c.requested_bytes.add(requested)
-
-    def release(self, size, requested):
-        for c in (self, self.all):
-            c.allocation.now -= 1
-            c.allocated_bytes.now -= size
-            c.requested_bytes.now -= requested
-
-    def reserve(self, size, segments):
-        for c in (self, self.all):
-            c.segment.add(segments)
-            c.reserved_bytes.add(size)
-
-    def split(self, size, blocks):
-        for c in (self, self.all):
-            c.inactive_split.add(blocks)
-            c.inactive_split_bytes.add(size)
+            setattr(self, name, Both(*(getattr(pool, name) for pool in pools)) if pools else Counter())
 
 
 class Allocator:
@@ -150,8 +147,8 @@ class Allocator:
         self.take, self.give, self.fits = take, give, fits
         self.settings = settings or Settings()
         self.settle = settle
-        self.all = Counts()
-        self.small, self.large = Counts(self.all), Counts(self.all)
+        self.small, self.large = Counts(), Counts()
+        self.all = Counts(self.small, self.large)
         self.pools = {}
         self.segments = {}
         self.numbers = 0
@@ -175,32 +172,36 @@ class Allocator:
     def allocate(self, requested, stream=0):
         """Returns a block for a number of bytes greater than 0."""
         with self.lock:
-            return self._allocate(requested, stream)
+            if self.settle:
+                self.settle()
+            if self.released:
+                self._drain()
+            settings = self.settings
+            size = settings.rounded(requested) if settings.divisions else requested + SMALLEST - 1 & -SMALLEST
+            pool = self.pools.get((stream, size <= SMALL)) or self.pool(size, stream)
+            max_split = settings.max_split
+            block = pool.best(size, max_split)
+            if block is None:
+                block = self._grow(pool, size, requested)
+            rest = block.size - size
+            if rest and (rest >= SMALLEST if pool.small or settings.expandable
+                         else rest > SMALL and (max_split is None or size < max_split)):
+                self._split(block, size)
+            block.used, block.requested = True, requested
+            count = pool.count
+            count.allocation.add(1)
+            count.allocated_bytes.add(block.size)
+            count.requested_bytes.add(requested)
+            if max_split is not None and block.size >= max_split:
+                self.oversize.add(1)
+            return block
 
-    def _allocate(self, requested, stream):
-        if self.settle:
-            self.settle()
-        if self.released:
-            self._drain()
-        size = self.settings.rounded(requested)
-        pool = self.pool(size, stream)
-        max_split = self.settings.max_split
-        block = pool.best(size, max_split)
-        if block is None:
-            block = self._grow(pool, size, requested)
-        rest = block.size - size
-        if rest and (rest >= SMALLEST if pool.small or self.settings.expandable
-                     else rest > SMALL and (max_split is None or size < max_split)):
-            other = Block(pool, block.segment, block.start + size, rest, block, block.after)
-            if block.after:
-                block.after.before = other
-            block.after, block.size = other, size
-            pool.insert(other)
-        block.used, block.requested = True, requested
-        pool.count.allocate(block.size, requested)
-        if max_split is not None and block.size >= max_split:
-            self.oversize.add(1)
-        return block
+    def _split(self, block, size):
+        other = Block(block.pool, block.segment, block.start + size, block.size - size, block, block.after)
+        if block.after:
+            block.after.before = other
+        block.after, block.size = other, size
+        block.pool.insert(other)
 
     def _drain(self):
         while True:
@@ -212,7 +213,10 @@ class Allocator:
 
     def _free(self, block):
         pool = block.pool
-        pool.count.release(block.size, block.requested)
+        count = pool.count
+        count.allocation.now -= 1
+        count.allocated_bytes.now -= block.size
+        count.requested_bytes.now -= block.requested
         if self.settings.max_split is not None and block.size >= self.settings.max_split:
             self.oversize.now -= 1
         block.used = False
@@ -250,7 +254,8 @@ class Allocator:
         segment = Segment(self.numbers, handle, amount, pool)
         self.segments[segment.number] = segment
         self.taken += 1
-        pool.count.reserve(amount, 1)
+        pool.count.segment.add(1)
+        pool.count.reserved_bytes.add(amount)
         return segment.first
 
     def _ask(self, amount):
@@ -280,7 +285,8 @@ class Allocator:
         del self.segments[block.segment.number]
         self.give(block.segment.handle)
         self.given += 1
-        pool.count.reserve(-block.segment.size, -1)
+        pool.count.segment.now -= 1
+        pool.count.reserved_bytes.now -= block.segment.size
 
     def _empty(self):
         for pool in self.pools.values():
@@ -317,7 +323,7 @@ class Allocator:
 
     def reset_totals(self):
         with self.lock:
-            for counts in (self.all, self.small, self.large):
+            for counts in (self.small, self.large):
                 for name in QUANTITIES:
                     getattr(counts, name).total = 0
             self.oversize.total = self.retries = self.failures = 0

@@ -1,10 +1,27 @@
 """The memory of the session's devices: one caching allocator for each, over the session's driver."""
+import ctypes
 import os
 
 from . import allocator, errors, refused, settings
 from .storages import Tag
 
 VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+
+
+# glibc's mallopt: free memory at the end of the heap that is kept, and the size from which memory is mapped for itself.
+KEPT, KEPT_BYTES = -1, 128 << 20
+MAPPED, MAPPED_BYTES = -3, 32 << 20  # glibc's own limit
+
+
+def keep_freed():
+    """PyTorch's allocator keeps the memory of a step for the next one. The CPU's returns it to the system if it is at the end
+    of the heap, and each step pays for its pages again."""
+    if any(name in os.environ for name in ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")):
+        return  # the user decides
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(KEPT, KEPT_BYTES)
+        mallopt(MAPPED, MAPPED_BYTES)
 
 
 class Memory:

@@ -67,8 +67,6 @@ class Settings:
         return numbered[::-1]
 
     def rounded(self, size):
-        if size < SMALLEST:
-            return SMALLEST
         for mib, divisions in self.divisions:
             if size >= mib * MIB:
                 if divisions > 1 and size > SMALLEST * divisions:

@@ -1,5 +1,7 @@
 """Which device a storage is on, and the memory that it has there. Every tensor computes on the CPU, so the device is a
 fact that is kept beside the storage, and that all of its views share."""
+import operator
+
 CPU = -1  # the index of the CPU
 OPEN = -2  # memory that PyTorch made for its own use: it belongs to the device of the first tensor that it meets
 
@@ -22,13 +24,11 @@ class ByAttribute:
     """From PyTorch 2.1 on the Python object of a storage lives as long as the storage, so it can carry the tag."""
 
     exact = True  # a release is known at once
+    of_storage = operator.attrgetter("_cosplay_tag")
 
     def __init__(self, torch):
         torch.UntypedStorage._cosplay_tag = None
         self.storage = torch._C._TensorBase.untyped_storage
-
-    def of_storage(self, storage):
-        return storage._cosplay_tag
 
     def put(self, storage, tag):
         storage._cosplay_tag = tag

@@ -63,6 +63,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
     from torch.utils._python_dispatch import TorchDispatchMode
 
     tag_of = tags.reader()
+    without_code = torch.Tensor.__torch_dispatch__
     Tensor = torch.Tensor
     local = Local()
     half, exchange = amp.half(torch), wide.make(torch)
@@ -82,7 +83,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
         if tag is None:
             if index == OPEN:
                 put(storage, Tag(OPEN))
-            elif not tensor.is_meta:
+            elif not tensor.is_meta and (type(tensor) is Tensor or not hasattr(tensor, "fake_device")):
                 put(storage, memory.tag(index, storage.nbytes()))
         elif tag.index == OPEN and index >= 0:
             adopt(tag, storage, index)
@@ -169,6 +170,8 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             self.tally = counters.join()
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if types and any(kind.__torch_dispatch__ != without_code and kind.__name__ != "FakeTensor" for kind in types):
+                return NotImplemented  # a subclass runs operations on plain tensors; the code of fake ones is in their mode
             key = id(func)
             plan = plans.get(key)
             if plan is None:

@@ -298,7 +298,7 @@ def accelerate(torch, provided):
             setattr(module, name, getattr(torch.cuda, of_cuda))
     module.is_available = lambda: torch.cuda.device_count() > 0
     module.current_accelerator = lambda check_available=False: torch.device("cuda")
-    torch._C._accelerator_getAccelerator = lambda: torch.device("cuda")
+    torch._C._accelerator_getAccelerator = torch._C._get_accelerator = lambda check=None: torch.device("cuda")
     torch._C._accelerator_deviceCount = provided["_cuda_getDeviceCount"]
     torch._C._accelerator_getDeviceIndex = provided["_cuda_getDevice"]
     torch._C._accelerator_setDeviceIndex = provided["_cuda_setDevice"]

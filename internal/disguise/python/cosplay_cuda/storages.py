@@ -90,6 +90,9 @@ class ByTable:
 
 def of_parts(tensor, tag_of):
     """The tag of a tensor that has no storage: a sparse one is where its values are."""
+    tag = getattr(tensor, "_cosplay_tag", None)
+    if tag is not None:
+        return tag
     try:
         if tensor.is_sparse:
             return tag_of(tensor._values())

@@ -199,7 +199,35 @@ def install(torch, devices, memory):
     if hasattr(torch, "get_device"):
         torch.get_device = lambda input: of(input)  # another object than the method, which torch.fx relies on
     legacy.install(torch, devices, types)
+    subclasses(torch, devices)
     storages(torch, devices, memory)
+
+
+def subclasses(torch, devices):
+    """Tensors without memory, that wrap others. PyTorch's C++ code has no CUDA to find the device that they state."""
+    Tensor, tags, cpu = torch.Tensor, devices.tags, devices.cpu
+
+    def on(result, index):
+        if index is not None and index >= 0:
+            try:
+                tags.put(tags.storage(result), Tag(index))
+            except (RuntimeError, NotImplementedError):
+                result._cosplay_tag = Tag(index)  # such a tensor has no storage in old versions
+        return result
+
+    def make(cls, *args, **kwargs):
+        index = devices.index(kwargs.get("device"))
+        if index is not None and index >= 0:
+            kwargs["device"] = cpu
+        return on(original(cls, *args, **kwargs), index)
+
+    def make_distributed(cls, local, *args, **kwargs):
+        return on(distributed(cls, local, *args, **kwargs), devices.of(local))
+
+    original, distributed = Tensor._make_wrapper_subclass, getattr(Tensor, "_dtensor__new__", None)
+    Tensor._make_wrapper_subclass = staticmethod(make)
+    if distributed is not None:
+        Tensor._dtensor__new__ = staticmethod(make_distributed)
 
 
 def storages(torch, devices, memory):

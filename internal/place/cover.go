@@ -39,10 +39,14 @@ func (p *packer) cover(demand []int) ([]use, bool) {
 	if !possible {
 		return nil, false
 	}
-	rest := slices.Clone(demand)
-	plan, so := c.greedy(rest, slices.Clone(free), false)
-	if total(rest) == 0 {
-		c.best, c.cost, c.found = plan, so, true
+	if !c.complete && c.relaxes(demand) {
+		least = c.relax(demand, free)
+	}
+	if !c.found {
+		rest := slices.Clone(demand)
+		if plan, so := c.greedy(rest, slices.Clone(free), false); total(rest) == 0 {
+			c.best, c.cost, c.found = plan, so, true
+		}
 	}
 	if c.complete && (!c.found || c.cost[gpusUsed] > least) {
 		c.round(demand, slices.Clone(free))
@@ -50,6 +54,11 @@ func (p *packer) cover(demand []int) ([]use, bool) {
 	if c.complete && (!c.found || c.cost[gpusUsed] > least || c.careful) {
 		c.search(demand, free, nil, cost{})
 	}
+	searched := 0 < c.visits && c.visits <= maxVisits
+	if c.complete && !searched && (!c.found || c.cost[gpusUsed] > least) && c.relaxes(demand) {
+		least = max(least, c.relax(demand, free))
+	}
+	p.used, p.needed, p.proven = c.cost[gpusUsed], least, searched || c.cost[gpusUsed] == least
 	return c.best, c.found
 }
 

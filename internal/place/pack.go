@@ -14,7 +14,12 @@ type packer struct {
 
 	full     [][]load // by kind: the loads to which no session can be added
 	complete bool     // full contains all such loads
-	rows     map[*gpuModel]map[*class][]uint32
+	refusing bool     // some sessions do not fit
+
+	used, needed int64 // new GPUs of the last plan, and a lower bound on them
+	proven       bool  // no plan has fewer
+
+	rows map[*gpuModel]map[*class][]uint32
 }
 
 const (
@@ -44,6 +49,7 @@ func (f *fleet) pack() (*packer, map[*card]load) {
 	plan, ok := p.cover(demand)
 	if !ok {
 		p = f.newPacker(kinds, impossible)
+		p.refusing = true
 		plan, demand = p.most(demand)
 		for low, high := 0, len(slacks); low < high; {
 			middle := (low + high) / 2

@@ -2,7 +2,10 @@ package place
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+
+	"cosplay/internal/prose"
 )
 
 // A packer decides how many sessions of which class each GPU gets. All of its data is valid for one slack: the error
@@ -64,7 +67,16 @@ func (f *fleet) pack() (*packer, map[*card]load) {
 	for i, c := range f.classes {
 		c.accepted = demand[i]
 	}
+	p.warn(plan)
 	return p, assign(plan)
+}
+
+// warn states how many GPUs a plan may exceed the fewest possible, unless that is none or no bound is known.
+func (p *packer) warn(plan []use) {
+	if len(plan) > 0 && !p.proven && !p.refusing && p.needed > 0 {
+		p.fleet.warnings = append(p.fleet.warnings, Warning{Text: fmt.Sprintf("the new sessions take %s that had none; they need at least %d, and whether fewer than %d are enough is not known",
+			prose.Count(int(p.used), "GPU"), p.needed, p.used)})
+	}
 }
 
 func (f *fleet) newPacker(kinds []*kind, slack int64) *packer {

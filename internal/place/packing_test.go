@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,7 +113,8 @@ func scattered(r *rand.Rand, kinds, n int) []Request {
 }
 
 // TestScattered packs random fleets with several models of GPU, then removes, adds and changes sessions. It requires that
-// the placements are legal, that no session moves that stays, that the order of the input does not matter.
+// the placements are legal, that no session moves that stays, that the order of the input does not matter, and that a
+// plan which may have too many GPUs says so.
 func TestScattered(t *testing.T) {
 	fleets, gaps := uint64(8), int64(0)
 	if os.Getenv("COSPLAY_LONG") != "" {
@@ -130,6 +132,9 @@ func TestScattered(t *testing.T) {
 		got, p, _ := packingOf(t, gpus, requests)
 		if len(got.Refused) == 0 {
 			gaps += p.used - p.needed
+			if warned := fmt.Sprint(got.Warnings); !p.proven && !strings.Contains(warned, "at least") {
+				t.Errorf("seed %d: %d GPUs of at least %d without a warning: %s", seed, p.used, p.needed, warned)
+			}
 		}
 		if again := Place(shuffled(r, gpus), shuffled(r, requests)); again.String() != got.String() {
 			t.Errorf("seed %d: the order of the input matters", seed)

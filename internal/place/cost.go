@@ -1,6 +1,6 @@
 package place
 
-import "slices"
+import "cmp"
 
 // cost is the cost of a choice: a vector of figures, compared in order of importance.
 type cost [figures]int64
@@ -43,7 +43,21 @@ func (a cost) times(n int) cost {
 	return a
 }
 
-func (a cost) compare(b cost) int { return slices.Compare(a[:], b[:]) }
+// compare drops the last bits of errors, since equal sums of rounded terms differ there.
+func (a cost) compare(b cost) int {
+	for i := range a {
+		x, y := a[i], b[i]
+		if i != gpusUsed && i != sumSize && i != sumRank {
+			x, y = x>>noise, y>>noise
+		}
+		if x != y {
+			return cmp.Compare(x, y)
+		}
+	}
+	return 0
+}
+
+const noise = 6 // bits, of errors in units of 1e-9
 
 // atMost takes the smaller value of each figure.
 func (a cost) atMost(b cost) cost {

@@ -62,6 +62,30 @@ func (p *packer) cover(demand []int) ([]use, bool) {
 	return c.best, c.found
 }
 
+// refine searches once more among plans whose largest errors are those of a plan. The search before keeps the largest
+// error of each GPU as small as possible, also where that of another GPU is larger, which can make their sum larger.
+func (p *packer) refine(plan []use, demand []int) []use {
+	if !p.complete || total(demand) > few || len(plan) < 2 {
+		return plan
+	}
+	for _, figure := range []int{worstExcess, worstError} {
+		for _, u := range plan {
+			p.floor[figure] = max(p.floor[figure], p.arrange(u.kind, u.load).cost[figure])
+		}
+		for _, k := range p.kinds {
+			clear(k.arranged)
+		}
+		c := p.newCover(demand)
+		c.best, c.found = plan, true
+		for _, u := range plan {
+			c.cost = c.cost.plus(c.price(u.kind, u.load).times(u.times))
+		}
+		c.search(demand, c.free(), nil, cost{})
+		plan = c.best
+	}
+	return plan
+}
+
 func (p *packer) newCover(demand []int) *cover {
 	c := &cover{packer: p, careful: total(demand) <= few, partial: total(demand) <= veryFew, seen: map[string]cost{}}
 	c.weigh(demand)

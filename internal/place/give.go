@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"cosplay/internal/resource"
@@ -73,18 +74,24 @@ func (c *card) restingClock() int {
 	if clock, ok := c.clockNow(); ok || len(c.occupants) == 0 {
 		return clock
 	}
-	costs, best := c.occupantCosts(), -1
-	for _, slack := range slacks {
-		for i := range costs {
-			if c.suits(i, func(s occupant) int64 { return s.class.limit(slack) }) && (best < 0 || costs[i].compare(costs[best]) < 0) {
-				best = i
+	costs, best, least := c.occupantCosts(), 0, int64(math.MaxInt64)
+	for i := range costs {
+		over := int64(0)
+		for _, s := range c.occupants {
+			first, _ := c.errorsOf(s)
+			over = max(over, first[i]-s.class.limit(0))
+			if first[i] > s.class.maxError() {
+				over = impossible
 			}
 		}
-		if best >= 0 {
-			return c.model.clocks[best]
+		if over < least || over == least && costs[i].compare(costs[best]) < 0 {
+			best, least = i, over
 		}
 	}
-	return 0
+	if least == impossible {
+		return 0
+	}
+	return c.model.clocks[best]
 }
 
 // suits reports whether a clock keeps the errors of all sessions on the card within their limits.

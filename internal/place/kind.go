@@ -187,7 +187,7 @@ func (p *packer) arrange(k *kind, l load) arrangement {
 		return known
 	}
 	wants := p.wants(k, l)
-	s := seeker{filling: newFilling(k, wants)}
+	s := seeker{filling: newFilling(k, wants), floor: p.floor}
 	for clock, ok := range k.clockOK {
 		if ok {
 			s.try(clock)
@@ -202,6 +202,7 @@ func (p *packer) arrange(k *kind, l load) arrangement {
 // A seeker searches for the cheapest arrangement.
 type seeker struct {
 	filling
+	floor cost
 	least []cost // by want: a lower bound on the cost of a session
 	rest  []cost // by want: of the sessions of all later wants
 	now   []choice
@@ -212,7 +213,7 @@ type seeker struct {
 // try searches one clock, unless the sum of each session's cheapest slice is already too expensive.
 func (s *seeker) try(clock int) {
 	s.clock = clock
-	start := s.kind.occupantCosts[clock]
+	start := s.kind.occupantCosts[clock].plus(s.floor)
 	bound := start
 	s.least, s.rest = make([]cost, len(s.wants)), make([]cost, len(s.wants))
 	var later cost
@@ -237,7 +238,7 @@ func (s *seeker) try(clock int) {
 			}
 		}
 		s.keep(all, 0, start)
-		start = s.kind.occupantCosts[clock]
+		start = s.kind.occupantCosts[clock].plus(s.floor)
 	}
 	s.descend(0, 0, 0, 0, start)
 }

@@ -14,6 +14,7 @@ type packer struct {
 	fleet *fleet
 	kinds []*kind
 	slack int64
+	floor cost // the largest errors that some GPU has anyway
 
 	full     [][]load // by kind: the loads to which no session can be added
 	complete bool     // full contains all such loads
@@ -28,10 +29,11 @@ type packer struct {
 const (
 	maxLoad  = 15     // the largest count of a class on a GPU that a tally can hold
 	maxTries = 20_000 // loads to visit before the complete list is given up
+	rounded  = 2      // how much the sum of a limit and a slack may be off, as each is rounded
 )
 
-// slacks are the values to try; the smallest one with which all sessions fit is used.
-var slacks = []int64{0, one / 20, one / 10, one / 5, one / 3, one / 2, one, 2 * one, 4 * one}
+// steps are the slacks to try with many sessions.
+var steps = []int64{0, one / 20, one / 10, one / 5, one / 3, one / 2, one, 2 * one, 4 * one}
 
 // A use is a number of GPUs of one kind that hold the same load.
 type use struct {
@@ -48,12 +50,13 @@ func (f *fleet) pack() (*packer, map[*card]load) {
 		demand[i] = len(c.waiting)
 	}
 	kinds := f.kinds()
-	p := f.newPacker(kinds, slacks[0])
+	p := f.newPacker(kinds, 0)
 	plan, ok := p.cover(demand)
 	if !ok {
 		p = f.newPacker(kinds, impossible)
 		p.refusing = true
 		plan, demand = p.most(demand)
+		slacks := p.slacks(demand)
 		for low, high := 0, len(slacks); low < high; {
 			middle := (low + high) / 2
 			tighter := f.newPacker(kinds, slacks[middle])
@@ -67,6 +70,7 @@ func (f *fleet) pack() (*packer, map[*card]load) {
 	for i, c := range f.classes {
 		c.accepted = demand[i]
 	}
+	plan = p.refine(plan, demand)
 	p.warn(plan)
 	return p, assign(plan)
 }
@@ -77,6 +81,31 @@ func (p *packer) warn(plan []use) {
 		p.fleet.warnings = append(p.fleet.warnings, Warning{Text: fmt.Sprintf("the new sessions take %s that had none; they need at least %d, and whether fewer than %d are enough is not known",
 			prose.Count(int(p.used), "GPU"), p.needed, p.used)})
 	}
+}
+
+// slacks returns the slacks to try, in ascending order; the smallest one with which all sessions fit is used. With few
+// sessions they are all errors beyond the limits of the sessions, so that no plan has a smaller largest one.
+func (p *packer) slacks(demand []int) []int64 {
+	if total(demand) > few {
+		return steps
+	}
+	all := []int64{0}
+	for _, b := range p.fleet.models {
+		for i, c := range p.fleet.classes {
+			if demand[i] == 0 {
+				continue
+			}
+			for _, errors := range b.chart(c).first {
+				for _, e := range errors {
+					if over := e - c.limit(0); over > 0 && e <= c.maxError() {
+						all = append(all, over+rounded)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (f *fleet) newPacker(kinds []*kind, slack int64) *packer {

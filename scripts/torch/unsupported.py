@@ -43,11 +43,6 @@ def external_stream():
     torch.cuda.ExternalStream(4096)
 
 
-@case(RuntimeError, "torch.cuda.nccl.version " + HERE)
-def version_of_nccl():
-    torch.cuda.nccl.version()
-
-
 @case(None, None)
 def flags_of_libraries():
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul

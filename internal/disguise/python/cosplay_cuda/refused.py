@@ -13,7 +13,7 @@ FUNCTIONS = {
     "graphs": ("graph_pool_handle", "make_graphed_callables", "export_dot", "export_graph_data"),
     "memory": ("change_current_allocator", "caching_allocator_disabled", "host_memory_stats", "host_memory_stats_as_nested_dict",
                "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats"),
-    "nccl": ("all_gather", "all_reduce", "broadcast", "init_rank", "reduce", "reduce_scatter", "unique_id", "version"),
+    "nccl": ("all_gather", "all_reduce", "broadcast", "init_rank", "reduce", "reduce_scatter", "unique_id"),
     "profiler": ("init",),
     "jiterator": ("_create_jit_fn", "_create_multi_output_jit_fn"),
     "gds": ("gds_register_buffer", "gds_deregister_buffer"),

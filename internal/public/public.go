@@ -103,7 +103,7 @@ type Check struct {
 	Expected string `json:"expected"`        // the value that passes
 	Found    string `json:"found,omitempty"` // the value that the check found
 	Why      string `json:"why,omitempty"`   // reason of a check that was skipped or is not applicable
-	By       string `json:"by,omitempty"`    // CPU where it computed in place of a GPU
+	By       string `json:"by,omitempty"`    // CPU where it computed in place of a GPU, shapes where nothing computed
 	Hint     string `json:"hint,omitempty"`  // how to fix a failed check
 }
 

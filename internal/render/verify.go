@@ -226,16 +226,16 @@ func (p *page) unrunChecks(v VerifyView) {
 
 // emulatedChecks says how many checks no GPU computed.
 func (p *page) emulatedChecks(v VerifyView) {
-	n := 0
+	by := map[string]int{}
 	for _, s := range v.Sessions {
 		for _, r := range s.Results {
-			if r.By != "" {
-				n++
-			}
+			by[r.By]++
 		}
 	}
-	if n > 0 {
-		p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+" computed by the CPU: "), text("PyTorch on a simulated host. Its CPU builds are tested, the CUDA wheels of PyPI are not.")))
+	for _, how := range []struct{ by, words string }{{"CPU", " computed by the CPU: "}, {"shapes", " with shapes only, without values: "}} {
+		if n := by[how.by]; n > 0 {
+			p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+how.words), text("PyTorch on a simulated host. Its CPU builds are tested, the CUDA wheels of PyPI are not.")))
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ def look_at_torch(torch):
         tell("torch.missing", "the session's torch is built without CUDA")
         return
     if emulated:
-        tell("torch.by", "CPU")
+        tell("torch.by", sys.modules["cosplay_cuda"].by)
     attempt("torch.fork", lambda: forked(torch))  # first: is_available starts CUDA, and a fork after that has none
     attempt("torch.gpu", torch.cuda.is_available)
     attempt("torch.name", lambda: torch.cuda.get_device_name(0))

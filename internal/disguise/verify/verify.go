@@ -58,7 +58,7 @@ type Result struct {
 	Expected string
 	Got      prose.Advice // what was found and, of a failed check, how to fix it
 	Why      string       // it was skipped, or is not applicable
-	By       string       // "CPU" where PyTorch computed on it in place of a GPU
+	By       string       // "CPU" where PyTorch computed on it in place of a GPU, "shapes" where nothing computed
 }
 
 // check is one check. It passes if the found text equals the expected one.

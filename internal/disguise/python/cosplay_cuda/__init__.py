@@ -7,7 +7,11 @@ import threading
 from . import booking, counting, devices, driver, errors, extras, memory, native, programs, refused, report, script, shapes, storages, streams, tensors, values
 
 
+by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
+
+
 def install(torch, session):
+    global by
     version = errors.version(torch)
     if version < (1, 13):
         raise RuntimeError("this session's host has no GPU; PyTorch 1.13 and later can compute on the CPU in its place, and this is %s" % torch.__version__)
@@ -17,6 +21,7 @@ def install(torch, session):
     capability = functools.partial(capability_of, session, connection)
     counters = counting.Counters()
     without_values = shapes.Shapes(torch, tags) if session["compute"] == "shapes" else None
+    by = "shapes" if without_values else "CPU"
     mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, without_values)
     places = devices.Devices(torch, mode, tags, counters)
     native.install(torch, connection, account, capability, session.get("sms"))
@@ -30,7 +35,8 @@ def install(torch, session):
         values.install(torch, without_values, places)
     in_every_thread(mode, counters)
     memory.keep_freed()
-    report.start(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "report"), counters, account)
+    if "COSPLAY_TRIAL" not in os.environ:  # cosplay verify is no program of the session
+        report.start(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "report"), counters, account)
 
 
 def capability_of(session, connection):

@@ -84,6 +84,7 @@ func (d device) trySetMIG(wanted int) error {
 			return ret
 		})
 	}
+	delete(d.lib.tables, d.uuid)
 	if err := set(wanted); err != nil {
 		return err
 	}

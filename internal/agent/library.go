@@ -41,11 +41,12 @@ type nvmlLibrary struct {
 	timeSlices bool // the request needs the lengths of time slices
 	smiHangs   bool // nvidia-smi did not answer during this request
 
-	deadline time.Duration        // of the request under way
-	known    map[string]bool      // symbols that were looked up and found
-	indexes  map[string]int       // of the GPUs, by UUID, as they were last listed
-	now      atomic.Pointer[site] // the call under way, for the watchdog
-	made     atomic.Pointer[int]  // the GPU instance of a slice that is being made, likewise
+	deadline time.Duration           // of the request under way
+	known    map[string]bool         // symbols that were looked up and found
+	indexes  map[string]int          // of the GPUs, by UUID, as they were last listed
+	tables   map[string][]gpuProfile // of the GPUs, by UUID, that this request has read
+	now      atomic.Pointer[site]    // the call under way, for the watchdog
+	made     atomic.Pointer[int]     // the GPU instance of a slice that is being made, likewise
 }
 
 type site struct{ call, gpu string }
@@ -65,7 +66,7 @@ func open(path string) (*nvmlLibrary, error) {
 	if path == "" {
 		path = systemLibrary
 	}
-	l := &nvmlLibrary{path: path, known: map[string]bool{}}
+	l := &nvmlLibrary{path: path, known: map[string]bool{}, tables: map[string][]gpuProfile{}}
 	// go-nvml loads and calls in one step, and a call of a missing symbol ends the
 	// process: so look the symbols of Init up first.
 	probe := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)

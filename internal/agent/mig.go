@@ -56,9 +56,21 @@ func (d device) noProfiles() error {
 	return &Error{Call: call, GPU: d.String(), Code: int(nvml.ERROR_NOT_SUPPORTED), Message: nvml.ERROR_NOT_SUPPORTED.Error(), Advice: adviceOn(call, nvml.ERROR_NOT_SUPPORTED)}
 }
 
-// profiles lists the GPU instance profiles that the GPU offers. Drivers may
+// profiles returns the GPU instance profiles that the GPU offers. Drivers may
 // hide them while MIG mode is off: then there are none.
 func (d device) profiles() ([]gpuProfile, error) {
+	table, known := d.lib.tables[d.uuid]
+	if known {
+		return table, nil
+	}
+	table, err := d.listProfiles()
+	if err == nil {
+		d.lib.tables[d.uuid] = table
+	}
+	return table, err
+}
+
+func (d device) listProfiles() ([]gpuProfile, error) {
 	var (
 		all   []gpuProfile
 		lacks error // that no profile has placements
@@ -113,11 +125,21 @@ func (d device) profiles() ([]gpuProfile, error) {
 
 // slices lists the compute instances. A GPU instance without any is an incomplete slice, with an empty UUID.
 func (d device) slices(profiles []gpuProfile) ([]resource.LiveSlice, error) {
-	uuids, err := d.migUUIDs()
+	uuids, err := d.migUUIDs(allInstances)
 	if err != nil {
 		return nil, err
 	}
-	var all []resource.LiveSlice
+	return d.slicesAt(profiles, allStarts, func(int) (map[instanceIDs]string, error) { return uuids, nil })
+}
+
+// Arguments of slicesAt and migUUIDs.
+const (
+	allStarts    = -1
+	allInstances = -1
+)
+
+// slicesAt lists the compute instances of GPU instances that start at a slot. uuids are those in a GPU instance.
+func (d device) slicesAt(profiles []gpuProfile, start int, uuids func(instance int) (map[instanceIDs]string, error)) (all []resource.LiveSlice, err error) {
 	for _, p := range profiles {
 		instances, err := get(d, "nvmlDeviceGetGpuInstances", func() ([]nvml.GpuInstance, nvml.Return) {
 			return d.GetGpuInstances(&p.info)
@@ -130,12 +152,19 @@ func (d device) slices(profiles []gpuProfile) ([]resource.LiveSlice, error) {
 			if err != nil {
 				return nil, err
 			}
+			if start != allStarts && int(info.Placement.Start) != start {
+				continue
+			}
+			in, err := uuids(int(info.Id))
+			if err != nil {
+				return nil, err
+			}
 			at := resource.LiveSlice{
 				Slice: resource.Slice{GPU: d.uuid, Profile: p.Name,
 					Start: int(info.Placement.Start), Size: int(info.Placement.Size)},
 				Handle: resource.Handle{GPUInstance: int(info.Id)},
 			}
-			compute, err := d.computeInstances(at, instance, p, uuids)
+			compute, err := d.computeInstances(at, instance, p, in)
 			if err != nil {
 				return nil, err
 			}
@@ -204,7 +233,8 @@ func (ids instanceIDs) String() string {
 	return fmt.Sprintf("GPU instance %d", ids.gpu)
 }
 
-func (d device) migUUIDs() (map[instanceIDs]string, error) {
+// migUUIDs lists the UUIDs of the slices in a GPU instance, or in all.
+func (d device) migUUIDs(instance int) (map[instanceIDs]string, error) {
 	count, err := get(d, "nvmlDeviceGetMaxMigDeviceCount", d.GetMaxMigDeviceCount)
 	if err != nil {
 		return nil, err
@@ -223,6 +253,9 @@ func (d device) migUUIDs() (map[instanceIDs]string, error) {
 		gi, err := get(d, "nvmlDeviceGetGpuInstanceId", mig.GetGpuInstanceId)
 		if err != nil {
 			return nil, err
+		}
+		if instance != allInstances && gi != instance {
+			continue
 		}
 		ci, err := get(d, "nvmlDeviceGetComputeInstanceId", mig.GetComputeInstanceId)
 		if err != nil {

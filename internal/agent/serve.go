@@ -82,6 +82,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		err    = r.check()
 	)
 	l.deadline = deadline
+	clear(l.tables)
 	l.readsTimeSlices(r)
 	if err == nil && r.Op != opHello {
 		err = l.broken

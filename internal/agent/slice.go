@@ -202,7 +202,9 @@ func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
 	if err != nil {
 		return resource.LiveSlice{}, false, err
 	}
-	all, err := d.slices(profiles)
+	name := want.Instance().Profile
+	profiles = slices.DeleteFunc(slices.Clone(profiles), func(p gpuProfile) bool { return p.Name != name })
+	all, err := d.slicesAt(profiles, want.Start, d.migUUIDs)
 	if err != nil {
 		return resource.LiveSlice{}, false, err
 	}
@@ -273,11 +275,6 @@ func (d device) remove(s resource.LiveSlice, emptied func()) error {
 
 // hasCompute reports whether a GPU instance has compute instances.
 func (d device) hasCompute(instance int) (bool, error) {
-	uuids, err := d.migUUIDs()
-	for ids := range uuids {
-		if ids.gpu == instance {
-			return true, err
-		}
-	}
-	return false, err
+	uuids, err := d.migUUIDs(instance)
+	return len(uuids) > 0, err
 }

@@ -79,8 +79,8 @@ type Host struct {
 	Images   Images             // nil without containers
 }
 
-// Journal keeps entries through a crash: an entry is on disk when Write returns.
-type Journal interface{ Write(entry any) error }
+// Journal keeps entries through a crash: entries are on disk when Write returns.
+type Journal interface{ Write(entries ...any) error }
 
 // Entry is one line of the journal of a run.
 type Entry struct {

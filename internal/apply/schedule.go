@@ -44,6 +44,7 @@ type schedule struct {
 	used     map[resource.Address]resource.Use
 	live     resource.Live
 	reports  chan finished
+	entries  []any // for the journal, which has them before the next step starts
 }
 
 // Execute carries out the steps. When the context ends, it starts no step and waits for those that run. live is the
@@ -77,27 +78,47 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 func (s *schedule) loop(ctx context.Context) error {
 	active := 0
 	for {
+		var next []int
 		for (s.GoOn || len(s.failures) == 0) && ctx.Err() == nil {
 			i, ok := s.queue.next()
 			if !ok {
 				break
 			}
-			started, err := s.start(s.lasting(ctx, i), i)
-			if err != nil {
-				return s.drain(active, err)
-			}
-			if started {
-				active++
+			if s.announce(i) {
+				next = append(next, i)
 			}
 		}
-		if active == 0 {
+		if err := s.Journal.Write(s.entries...); err != nil {
+			return s.drain(active, err)
+		}
+		s.entries = s.entries[:0]
+		for _, i := range next {
+			s.start(s.lasting(ctx, i), i)
+		}
+		if active += len(next); active == 0 {
 			return nil
 		}
-		if err := s.finish(<-s.reports); err != nil {
-			return s.drain(active-1, err)
-		}
-		active--
+		active -= s.collect()
 	}
+}
+
+// collect waits for a step, notes how it ended, and likewise all others that have ended by then: one write to disk
+// serves them all. It returns how many there were.
+func (s *schedule) collect() (count int) {
+	s.finish(<-s.reports)
+	for count = 1; ; count++ {
+		select {
+		case f := <-s.reports:
+			s.finish(f)
+		default:
+			return count
+		}
+	}
+}
+
+func (s *schedule) note(e Entry) {
+	e.Time = time.Now()
+	s.entries = append(s.entries, e)
 }
 
 // lasting is the context of a step. A step that has begun is finished, unless it only gets an image: that can take
@@ -122,8 +143,9 @@ func (s *schedule) drain(active int, cause error) error {
 	return cause
 }
 
-// start starts a step. A step that changes the state alone is done at once, and start returns false.
-func (s *schedule) start(ctx context.Context, i int) (bool, error) {
+// announce notes that a step is started next. A step that changes the state alone is done at once, and announce returns
+// false.
+func (s *schedule) announce(i int) bool {
 	step := s.steps[i]
 	op := step.Do
 	if plan.Bookkeeping(op.Op) {
@@ -134,31 +156,35 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 		if made.At != 0 {
 			entry.Made = &made
 		}
-		return false, s.write(entry)
+		s.note(entry)
+		return false
 	}
-	if err := s.write(Entry{Event: Started, Step: step.ID, Op: &op}); err != nil {
-		return false, err
-	}
+	s.note(Entry{Event: Started, Step: step.ID, Op: &op})
+	return true
+}
+
+func (s *schedule) start(ctx context.Context, i int) {
+	step := s.steps[i]
 	s.outcomes[i] = running
 	s.number++
 	s.tell(Event{Kind: StepStarted, Step: step, Number: s.number, Total: s.total})
-	prior, say := plan.Part(s.prior, op.Op), s.says(step)
+	prior, say := plan.Part(s.prior, step.Do.Op), s.says(step)
 	go func() {
 		begun := time.Now()
-		made, err := s.effect(ctx, op.Op, prior, say)
+		made, err := s.effect(ctx, step.Do.Op, prior, say)
 		s.reports <- finished{index: i, made: made, err: err, took: time.Since(begun)}
 	}()
-	return true, nil
 }
 
-func (s *schedule) finish(f finished) error {
+func (s *schedule) finish(f finished) {
 	step := s.steps[f.index]
 	s.ended++
 	if f.err != nil {
 		s.ends(f.index, failed)
 		s.failures = append(s.failures, Failure{Step: step, Err: f.err})
 		s.tell(Event{Kind: StepFailed, Step: step, Number: s.ended, Total: s.total, Took: f.took, Err: f.err})
-		return s.write(failure(step.ID, f.err))
+		s.note(failure(step.ID, f.err))
+		return
 	}
 	s.ends(f.index, succeeded)
 	plan.FoldInto(&s.prior, step.Do.Op, f.made)
@@ -166,7 +192,7 @@ func (s *schedule) finish(f finished) error {
 		s.used[op.Address] = *f.made.Used
 	}
 	s.tell(Event{Kind: StepDone, Step: step, Number: s.ended, Total: s.total, Took: f.took})
-	return s.write(Entry{Event: Done, Step: step.ID, Made: &f.made})
+	s.note(Entry{Event: Done, Step: step.ID, Made: &f.made})
 }
 
 func (s *schedule) ends(i int, as outcome) {

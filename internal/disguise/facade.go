@@ -87,7 +87,7 @@ func linkFacade(base, path, library string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := lead(Short(path), library); err != nil {
+	if err := shared.Lead(base, Short(path), library); err != nil {
 		return err
 	}
 	return facade.Link(base, path)

@@ -81,8 +81,7 @@ func (t *tree) link(base, path string) error {
 			return err
 		}
 	}
-	_, err := lead(path, to)
-	return err
+	return shared.Lead(base, path, to)
 }
 
 // write writes the files that are not there, and the seal.

@@ -28,15 +28,22 @@ func CreateJournal(path string) (*Journal, error) {
 	return &Journal{file: file}, nil
 }
 
-// Write appends one entry.
-func (j *Journal) Write(entry any) error {
-	line, err := json.Marshal(entry)
-	if err != nil {
-		return err
+// Write appends entries.
+func (j *Journal) Write(entries ...any) error {
+	var lines []byte
+	for _, entry := range entries {
+		line, err := json.Marshal(entry)
+		if err != nil {
+			return err
+		}
+		Moment("before journal %s", line)
+		defer Moment("after journal %s", line)
+		lines = append(append(lines, line...), '\n')
 	}
-	Moment("before journal %s", line)
-	defer Moment("after journal %s", line)
-	if _, err := j.file.Write(append(line, '\n')); err != nil {
+	if len(lines) == 0 {
+		return nil
+	}
+	if _, err := j.file.Write(lines); err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}
 	if err := j.file.Sync(); err != nil {

@@ -306,7 +306,7 @@ func notDone(r Round, err error) Done {
 // ledgers, labels and folders again.
 type noJournal struct{}
 
-func (noJournal) Write(any) error { return nil }
+func (noJournal) Write(...any) error { return nil }
 
 // lockOther takes the lock of another project, so that it cannot change what the reset
 // removes. A project without a folder has no lock.

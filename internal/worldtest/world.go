@@ -311,16 +311,18 @@ func (w *World) String() string {
 // Journal keeps entries in memory.
 type Journal struct {
 	Entries []apply.Entry
-	Fault   func() error // asked before every write
+	Fault   func() error // asked before every entry
 }
 
-// Write appends an entry.
-func (j *Journal) Write(entry any) error {
-	if j.Fault != nil {
-		if err := j.Fault(); err != nil {
-			return err
+// Write appends entries.
+func (j *Journal) Write(entries ...any) error {
+	for _, entry := range entries {
+		if j.Fault != nil {
+			if err := j.Fault(); err != nil {
+				return err
+			}
 		}
+		j.Entries = append(j.Entries, entry.(apply.Entry))
 	}
-	j.Entries = append(j.Entries, entry.(apply.Entry))
 	return nil
 }

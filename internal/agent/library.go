@@ -45,6 +45,8 @@ type nvmlLibrary struct {
 	known    map[string]bool         // symbols that were looked up and found
 	indexes  map[string]int          // of the GPUs, by UUID, as they were last listed
 	tables   map[string][]gpuProfile // of the GPUs, by UUID, that this request has read
+	profiles map[board][]gpuProfile  // likewise, for all GPUs of a kind
+	clocks   map[board][]int         // MHz
 	now      atomic.Pointer[site]    // the call under way, for the watchdog
 	made     atomic.Pointer[int]     // the GPU instance of a slice that is being made, likewise
 }
@@ -66,7 +68,7 @@ func open(path string) (*nvmlLibrary, error) {
 	if path == "" {
 		path = systemLibrary
 	}
-	l := &nvmlLibrary{path: path, known: map[string]bool{}, tables: map[string][]gpuProfile{}}
+	l := &nvmlLibrary{path: path, known: map[string]bool{}, tables: map[string][]gpuProfile{}, profiles: map[board][]gpuProfile{}, clocks: map[board][]int{}}
 	// go-nvml loads and calls in one step, and a call of a missing symbol ends the
 	// process: so look the symbols of Init up first.
 	probe := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)

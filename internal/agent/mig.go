@@ -31,7 +31,7 @@ func (d device) readMIG(gpu *resource.GPU) error {
 	}
 	gpu.MIGCapable = true
 	gpu.MIG, gpu.MIGPending = current == nvml.DEVICE_MIG_ENABLE, pending == nvml.DEVICE_MIG_ENABLE
-	profiles, err := d.profiles()
+	profiles, err := d.profilesOf(d.board(*gpu, gpu.MIG))
 	if err != nil {
 		return err
 	}
@@ -54,6 +54,19 @@ func (d device) readMIG(gpu *resource.GPU) error {
 func (d device) noProfiles() error {
 	const call = "nvmlDeviceGetGpuInstanceProfileInfoV"
 	return &Error{Call: call, GPU: d.String(), Code: int(nvml.ERROR_NOT_SUPPORTED), Message: nvml.ERROR_NOT_SUPPORTED.Error(), Advice: adviceOn(call, nvml.ERROR_NOT_SUPPORTED)}
+}
+
+// profilesOf returns the profiles of a board, which are those of the GPU if no other one has been asked.
+func (d device) profilesOf(b board) ([]gpuProfile, error) {
+	profiles, known := d.lib.profiles[b]
+	if known {
+		return profiles, nil
+	}
+	profiles, err := d.profiles()
+	if err == nil && b.device != 0 {
+		d.lib.profiles[b] = profiles
+	}
+	return profiles, err
 }
 
 // profiles returns the GPU instance profiles that the GPU offers. Drivers may

@@ -100,8 +100,34 @@ func (d device) readBandwidth(gpu *resource.GPU) error {
 }
 
 func (d device) readClockList(gpu *resource.GPU) (err error) {
-	gpu.Model.ClocksMHz, err = d.clockList()
+	b := d.board(*gpu, false)
+	clocks, known := d.lib.clocks[b]
+	if !known {
+		clocks, err = d.clockList()
+	}
+	if err == nil && b.device != 0 {
+		d.lib.clocks[b] = clocks
+	}
+	gpu.Model.ClocksMHz = clocks
 	return err
+}
+
+// A board is a kind of GPU, all of which have the same clocks and, in the same mode, the same profiles. A reading of a
+// host asks one of them. Before it creates a slice, the agent reads the profiles of the GPU itself.
+type board struct {
+	device, subsystem uint32 // of PCI
+	name              string
+	memoryMiB         int
+	mig               bool
+}
+
+// board is that of a GPU whose name and memory have been read; its device is 0 if it is not known.
+func (d device) board(gpu resource.GPU, mig bool) board {
+	pci, err := get(d, "nvmlDeviceGetPciInfo_v3", d.GetPciInfo)
+	if err != nil || gpu.Model.MemoryMiB == 0 {
+		return board{}
+	}
+	return board{pci.PciDeviceId, pci.PciSubSystemId, gpu.Model.Name, gpu.Model.MemoryMiB, mig}
 }
 
 // readLockable reports that a GPU before Volta has no clock locks, as NVML's manual says. Nothing but an attempt would

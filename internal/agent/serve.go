@@ -83,6 +83,8 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	)
 	l.deadline = deadline
 	clear(l.tables)
+	clear(l.profiles)
+	clear(l.clocks)
 	l.readsTimeSlices(r)
 	if err == nil && r.Op != opHello {
 		err = l.broken

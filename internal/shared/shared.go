@@ -71,7 +71,7 @@ func changed(path string) int64 {
 // folder of the session folders.
 func (f *File) Link(base, path string) error {
 	source := filepath.Join(base, Dir, f.Name)
-	err := inDir(base, func() error {
+	err := inFolders(base, path, func() error {
 		_, err := f.Write(source)
 		if err == nil {
 			err = link(source, path)
@@ -87,13 +87,14 @@ func (f *File) Link(base, path string) error {
 	return nil
 }
 
-// inDir does something in the shared folder, which the end of another session may remove in between.
-func inDir(base string, do func() error) (err error) {
+// inFolders does something that needs the shared folder, which the end of another session may remove in between, and the
+// folder of a path.
+func inFolders(base, path string, do func() error) (err error) {
 	for range 3 {
 		if err = do(); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err = os.Mkdir(filepath.Join(base, Dir), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err = errors.Join(os.MkdirAll(filepath.Join(base, Dir), 0o755), os.MkdirAll(filepath.Dir(path), 0o755)); err != nil {
 			return err
 		}
 	}
@@ -107,7 +108,7 @@ func Lead(base, path, to string) error {
 		return nil
 	}
 	source := filepath.Join(base, Dir, "to-"+Digest([]byte(to)))
-	err := inDir(base, func() error {
+	err := inFolders(base, path, func() error {
 		err := link(source, path)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = os.Symlink(to, source); err == nil || errors.Is(err, fs.ErrExist) {

@@ -2,10 +2,7 @@ package catalog
 
 import (
 	"errors"
-	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -137,33 +134,6 @@ func TestTargetFigures(t *testing.T) {
 		}
 	}
 }
-
-var quotedAt = regexp.MustCompile(`tensor rates are quoted at (?:about )?(\d+) MHz`)
-
-// Most rates are SMs x clock x rate per SM. If the vendor publishes another figure, the source must state that, and
-// preferably the clock.
-func TestTargetArithmetic(t *testing.T) {
-	for _, target := range Targets() {
-		fp32, tensor := ratesPerSM(target.Name, target.ComputeCapability)
-		sms, clock := float64(target.SMs), float64(target.BoostMHz)
-		check := func(what string, printed, computed float64, explained bool) {
-			if off := relative(printed, computed); off > 0.02 && !explained {
-				t.Errorf("%s: %s %g, by arithmetic %.2f, and the source does not say why", target.Key, what, printed, computed)
-			}
-		}
-		check("FP32", target.FP32TFLOPS, sms*clock*fp32/1e6, strings.Contains(target.Source, "SMs x boost"))
-		explained := strings.Contains(target.Source, "tensor rates are quoted") || strings.Contains(target.Source, "guesses")
-		if at := quotedAt.FindStringSubmatch(target.Source); at != nil {
-			clock, _ = strconv.ParseFloat(at[1], 64)
-			explained = false
-		}
-		if target.TensorFP16TFLOPS > 0 {
-			check("tensor", target.TensorFP16TFLOPS, sms*clock*tensor/1e6, explained)
-		}
-	}
-}
-
-func relative(a, b float64) float64 { return math.Abs(a-b) / b }
 
 func TestHostFigures(t *testing.T) {
 	for _, h := range Hosts() {

@@ -21,21 +21,64 @@ import (
 )
 
 func (inv *invocation) ls() *cobra.Command {
-	var arch string
+	var (
+		arch, on, maxError string
+		gpu                int
+	)
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the GPUs that a session can present",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Long: `List the GPUs that a session can present.
+
+With --on or --max-error only those that the GPU of a host has the memory for, and whose FP32 rate it can match within
+the error. The host is the project's (or this machine); with --on it is one of the catalog.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			targets, err := ofArchitecture(catalog.Targets(), arch)
 			if err != nil {
 				return err
 			}
-			return printView(inv, targets, render.Targets, render.TargetsJSON)
+			view := render.TargetsView{Targets: targets}
+			if cmd.Flags().Changed("on") || cmd.Flags().Changed("max-error") || cmd.Flags().Changed("gpu") {
+				if view, err = inv.presentable(cmd.Context(), targets, on, gpu, maxError); err != nil {
+					return err
+				}
+			}
+			return printView(inv, view, render.Targets, render.TargetsJSON)
 		},
 	}
-	cmd.Flags().StringVar(&arch, "arch", "", "only this `architecture`: turing, ampere, ...")
+	flags := cmd.Flags()
+	flags.StringVar(&arch, "arch", "", "only this `architecture`: turing, ampere, ...")
+	flags.StringVar(&on, "on", "", onUsage)
+	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host")
+	flags.StringVar(&maxError, "max-error", "", "only targets whose FP32 rate the host's GPU matches within this `share`, 5% or 0.05")
 	return cmd
+}
+
+const onUsage = "a `host` of the catalog instead of the project's: h200, a100-80gb, l40s, ..."
+
+// presentable keeps the targets that a slice of a GPU or the whole of it can present. Without a maximum error these
+// are the targets that it has the memory for.
+func (inv *invocation) presentable(ctx context.Context, targets []resource.Target, on string, gpu int, maxError string) (view render.TargetsView, err error) {
+	options := resource.DefaultFit()
+	if maxError != "" {
+		share, err := ratio(maxError)
+		if err != nil {
+			return view, fmt.Errorf("--max-error %s: %w", maxError, err)
+		}
+		options.MaxError = &share
+	}
+	model, where, err := inv.model(ctx, on, gpu)
+	if err != nil {
+		return view, err
+	}
+	view = render.TargetsView{Model: model.Name, Where: where, On: on, MaxError: options.MaxError}
+	for _, t := range targets {
+		if _, err := fit.Best(model, t, options); err == nil {
+			view.Targets = append(view.Targets, t)
+		}
+	}
+	return view, nil
 }
 
 func ofArchitecture(targets []resource.Target, arch string) ([]resource.Target, error) {
@@ -87,31 +130,42 @@ func target(words []string) (resource.Target, error) {
 
 func (inv *invocation) fit() *cobra.Command {
 	var (
-		on        string
-		gpu       int
-		tolerance string
-		sharing   bool
-		options   = resource.DefaultFit()
-		prefer    = string(options.Prefer)
+		on              string
+		gpu             int
+		tolerance       string
+		sharing, matrix bool
+		csv             bool
+		prefer          = string(resource.DefaultFit().Prefer)
 	)
 	cmd := &cobra.Command{
 		Use:   "fit GPU",
 		Short: "Show how close a host's slices come to a GPU",
 		Long: `Show every slice that could hold the target, with the best clock for it and the error that remains.
+With --matrix, show every target of the catalog with the slice that cosplay would choose for it.
 
 The host is the project's (or this machine); with --on it is one of the catalog.`,
-		Args: oneGPU,
+		Example: `  cosplay fit 3090 --on h200
+  cosplay fit --matrix --on h200 --csv`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if matrix {
+				return noArgs(cmd, args)
+			}
+			return oneGPU(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := target(args)
+			options, err := fitOptions(prefer, tolerance)
 			if err != nil {
 				return err
 			}
-			options.Prefer = resource.Preference(prefer)
-			if !slices.Contains([]resource.Preference{resource.PreferFP32, resource.PreferBandwidth, resource.PreferBalanced}, options.Prefer) {
-				return fmt.Errorf("--prefer %s: it is fp32, bandwidth or balanced", prefer)
+			if csv && !matrix {
+				return errors.New("--csv is for the table of all targets: add --matrix, or choose --json")
 			}
-			if options.Tolerance, err = ratio(tolerance); err != nil {
-				return fmt.Errorf("--tolerance %s: %w", tolerance, err)
+			if matrix {
+				return inv.fitMatrix(cmd.Context(), options, on, gpu, csv)
+			}
+			t, err := target(args)
+			if err != nil {
+				return err
 			}
 			view, err := inv.fitView(cmd.Context(), t, options, on, gpu)
 			if err != nil {
@@ -124,12 +178,46 @@ The host is the project's (or this machine); with --on it is one of the catalog.
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&on, "on", "", "a `host` of the catalog instead of the project's: h200, a100-80gb, l40s, ...")
+	flags.StringVar(&on, "on", "", onUsage)
 	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host")
 	flags.BoolVar(&sharing, "sharing", false, "also show what each kind of sharing gives, alone and while all sessions are busy")
+	flags.BoolVar(&matrix, "matrix", false, "show every target of the catalog with the slice that cosplay would choose")
+	flags.BoolVar(&csv, "csv", false, "with --matrix: write comma-separated values, with a header")
 	flags.StringVar(&prefer, "prefer", prefer, "what comes first: fp32, bandwidth or balanced")
 	flags.StringVar(&tolerance, "tolerance", "10%", "take the smallest slice within this `share`, 10% or 0.1; 0 asks for the least error")
+	cmd.MarkFlagsMutuallyExclusive("matrix", "sharing")
 	return cmd
+}
+
+func fitOptions(prefer, tolerance string) (o resource.FitOptions, err error) {
+	o.Prefer = resource.Preference(prefer)
+	if !slices.Contains([]resource.Preference{resource.PreferFP32, resource.PreferBandwidth, resource.PreferBalanced}, o.Prefer) {
+		return o, fmt.Errorf("--prefer %s: it is fp32, bandwidth or balanced", prefer)
+	}
+	if o.Tolerance, err = ratio(tolerance); err != nil {
+		return o, fmt.Errorf("--tolerance %s: %w", tolerance, err)
+	}
+	return o, nil
+}
+
+// fitMatrix shows what a GPU is worth as each target of the catalog.
+func (inv *invocation) fitMatrix(ctx context.Context, o resource.FitOptions, on string, gpu int, csv bool) error {
+	if csv && inv.json {
+		return errors.New("--csv and --json exclude each other: choose one")
+	}
+	model, where, err := inv.model(ctx, on, gpu)
+	if err != nil {
+		return err
+	}
+	view := render.MatrixView{Model: model, Where: where, Options: o}
+	for _, t := range catalog.Targets() {
+		best, err := fit.Best(model, t, o)
+		view.Choices = append(view.Choices, render.Choice{Target: t, Fit: best, Err: err})
+	}
+	if csv {
+		return render.MatrixCSV(inv.Out, view)
+	}
+	return printView(inv, view, render.Matrix, render.MatrixJSON)
 }
 
 // ratio reads a share as the configuration has it: "10%" or 0.1.
@@ -145,25 +233,29 @@ func ratio(typed string) (float64, error) {
 	return x, nil
 }
 
-func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resource.FitOptions, on string, gpu int) (render.FitView, error) {
-	view := render.FitView{Target: t, Options: o}
-	if on != "" {
-		model, err := catalog.HostModel(on)
-		if err != nil {
-			return view, err
-		}
-		view.Model, view.Where = model, "from the catalog"
-	} else {
-		g, err := inv.liveGPU(ctx, gpu)
-		if err != nil {
-			return view, err
-		}
-		view.Model, view.Where = g.Model, fmt.Sprintf("GPU %d of host %s", g.Index, g.Host)
+func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resource.FitOptions, on string, gpu int) (view render.FitView, err error) {
+	view = render.FitView{Target: t, Options: o}
+	if view.Model, view.Where, err = inv.model(ctx, on, gpu); err != nil {
+		return view, err
 	}
 	view.Candidates = fit.Candidates(view.Model, t, o)
 	view.Limits = fit.Limits(view.Model, t, false)
 	_, view.Err = fit.Best(view.Model, t, o)
 	return view, nil
+}
+
+// model is the GPU that a fit is about, and where it was found: a host of the catalog, or by its index a GPU of the
+// project's host.
+func (inv *invocation) model(ctx context.Context, on string, gpu int) (m resource.Model, where string, err error) {
+	if on != "" {
+		m, err = catalog.HostModel(on)
+		return m, "from the catalog", err
+	}
+	g, err := inv.liveGPU(ctx, gpu)
+	if err != nil {
+		return m, "", err
+	}
+	return g.Model, fmt.Sprintf("GPU %d of host %s", g.Index, g.Host), nil
 }
 
 // liveGPU reads a GPU of the project's first host, or of this machine.

@@ -11,7 +11,7 @@ import (
 func tooFar(m resource.Model, t resource.Target, o resource.FitOptions) error {
 	best := Candidates(m, t, resource.FitOptions{Prefer: o.Prefer})[0]
 	return fmt.Errorf("the closest that %s comes to %s is %s at %d MHz, with an error in %s of %.1f %%, and fit.max_error allows %.1f %%: raise it, choose another fit.prefer or another GPU",
-		m.ShortModel(), t.ShortName(), SliceName(best.Profile), best.ClockMHz, figures(o.Prefer), 100*best.Error(o.Prefer), 100**o.MaxError)
+		m.ShortModel(), t.ShortName(), SliceName(best.Profile), best.ClockMHz, Figures(o.Prefer), 100*best.Error(o.Prefer), 100**o.MaxError)
 }
 
 // SliceName returns the name of a slice with this profile in output; an empty profile is the whole GPU.
@@ -22,7 +22,8 @@ func SliceName(profile string) string {
 	return profile
 }
 
-func figures(p resource.Preference) string {
+// Figures names what a preference puts first.
+func Figures(p resource.Preference) string {
 	switch p {
 	case resource.PreferBandwidth:
 		return "bandwidth"

@@ -29,7 +29,9 @@ type Target struct {
 // Targets is what ls writes.
 type Targets struct {
 	Format
-	Targets []Target `json:"targets"` // of the catalog, or those that match the filter
+	Targets  []Target `json:"targets"`             // of the catalog, or those that match the filter
+	Model    string   `json:"model,omitempty"`     // with --on or --max-error: the physical GPU that can present them
+	MaxError *float64 `json:"max_error,omitempty"` // with --max-error: the largest error in FP32, a ratio
 }
 
 // TargetInfo is what info writes.
@@ -49,6 +51,24 @@ type Fits struct {
 	Limits     []string   `json:"limits"`           // what cannot be hidden, in words
 	Shares     []Share    `json:"shares,omitempty"` // with --sharing: by kind of sharing
 	Error      string     `json:"error,omitempty"`  // why cosplay would take no candidate
+}
+
+// FitMatrix is what fit --matrix writes.
+type FitMatrix struct {
+	Format
+	Model   Model      `json:"model"`   // physical GPU
+	Where   string     `json:"where"`   // source of the model: the catalog, or a GPU of this machine
+	Options FitOptions `json:"options"` // preferences
+	Choices []Choice   `json:"choices"` // one for each target of the catalog
+}
+
+// Choice is the slice that cosplay would choose for a target.
+type Choice struct {
+	Target    string   `json:"target"`          // key of the target: rtx-2060
+	Name      string   `json:"name"`            // as NVML reports it: NVIDIA GeForce RTX 2060
+	MemoryMiB int      `json:"memory_mib"`      // memory of the target, MiB
+	Fit       *Figures `json:"fit,omitempty"`   // slice, clock and figures; missing if no slice holds the target
+	Error     string   `json:"error,omitempty"` // why no slice holds the target
 }
 
 // Share is what sessions of a target get of an empty GPU by one kind of sharing.

@@ -49,7 +49,7 @@ var outputs = []output{
 	{"doctor", public.Doctor{}, "", nil},
 	{"ls", public.Targets{}, "", nil},
 	{"info", public.TargetInfo{}, "", nil},
-	{"fit", public.Fits{}, "", nil},
+	{"fit", public.Fits{}, "", map[string]any{"cosplay fit --matrix --json": public.FitMatrix{}}},
 	{"graph", public.Graph{}, "", nil},
 	{"ssh-config", public.SSHConfig{}, "", nil},
 	{"state list", public.StateList{}, "", nil},
@@ -75,6 +75,9 @@ func TestSchema(t *testing.T) {
 	s := schema{comments: comments, defs: map[string]*def{}}
 	for _, o := range outputs {
 		s.add(reflect.TypeOf(o.value))
+		for _, other := range o.others {
+			s.add(reflect.TypeOf(other))
+		}
 	}
 	for _, missing := range s.silent {
 		t.Errorf("%s has no comment", missing)
@@ -297,7 +300,12 @@ func (s *schema) document() string {
 		name := reflect.TypeOf(o.value).Name()
 		fmt.Fprintf(&b, "\n### cosplay %s\n\n", o.command)
 		for usage, other := range o.others {
-			fmt.Fprintf(&b, "`%s` writes the output of %s.\n\n", usage, link(commandOf(other)))
+			if command := commandOf(other); command != "" {
+				fmt.Fprintf(&b, "`%s` writes the output of %s.\n\n", usage, link(command))
+				continue
+			}
+			name := reflect.TypeOf(other).Name()
+			fmt.Fprintf(&b, "`%s` writes a [%s](#%s).\n\n", usage, name, strings.ToLower(name))
 		}
 		if shown[name] != "" {
 			fmt.Fprintf(&b, "The same as %s.\n", link(shown[name]))
@@ -323,9 +331,13 @@ func (s *schema) document() string {
 	return b.String()
 }
 
-// commandOf is the first command that writes a type.
+// commandOf is the first command that writes a type; "" if a command writes it only with certain flags.
 func commandOf(value any) string {
-	return outputs[slices.IndexFunc(outputs, func(o output) bool { return reflect.TypeOf(o.value) == reflect.TypeOf(value) })].command
+	i := slices.IndexFunc(outputs, func(o output) bool { return reflect.TypeOf(o.value) == reflect.TypeOf(value) })
+	if i < 0 {
+		return ""
+	}
+	return outputs[i].command
 }
 
 func link(command string) string {

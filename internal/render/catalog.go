@@ -13,9 +13,18 @@ import (
 	"cosplay/internal/resource"
 )
 
+// TargetsView is the targets of the catalog, or those that a GPU can present.
+type TargetsView struct {
+	Targets   []resource.Target
+	Model     string   // of the GPU; "" if all targets are wanted
+	Where, On string   // where the model is from; On is its name on the command line
+	MaxError  *float64 // in FP32, a ratio; nil if only the memory counts
+}
+
 // Targets shows the catalog, grouped by architecture.
-func Targets(w io.Writer, s Style, targets []resource.Target) {
+func Targets(w io.Writer, s Style, v TargetsView) {
 	p := newPage(s)
+	targets := v.Targets
 	if len(targets) == 0 {
 		p.flow(0, 0, text("There is no such target. cosplay ls without a filter lists all."))
 		p.flush(w)
@@ -33,9 +42,36 @@ func Targets(w io.Writer, s Style, targets []resource.Target) {
 	}
 	p.table(t)
 	p.gap()
-	p.flow(0, 2, text(prose.Count(len(targets), "target")+". Tensor is dense FP16 with FP32 accumulate."))
-	p.next("cosplay info " + targets[0].Key)
+	p.flow(0, 2, text(v.count()+". Tensor is dense FP16 with FP32 accumulate."))
+	if v.Model == "" {
+		p.next("cosplay info " + targets[0].Key)
+	} else {
+		p.next("cosplay fit " + targets[0].Key + onFlag(v.On))
+	}
 	p.flush(w)
+}
+
+// count states how many targets there are, and what they have in common.
+func (v TargetsView) count() string {
+	count, gpu := prose.Count(len(v.Targets), "target"), v.Model
+	if v.On == "" {
+		gpu += " (" + v.Where + ")"
+	}
+	switch {
+	case v.Model == "":
+		return count
+	case v.MaxError == nil:
+		return fmt.Sprintf("%s that %s has the memory for", count, gpu)
+	}
+	return fmt.Sprintf("%s that %s can present with an FP32 error of at most %s %%", count, gpu, hundredths(*v.MaxError))
+}
+
+// onFlag repeats the flag that chose a host of the catalog.
+func onFlag(on string) string {
+	if on == "" {
+		return ""
+	}
+	return " --on " + on
 }
 
 func tensor(tflops float64) string {
@@ -46,8 +82,8 @@ func tensor(tflops float64) string {
 }
 
 // TargetsJSON writes targets as data.
-func TargetsJSON(w io.Writer, targets []resource.Target) error {
-	return JSON(w, public.Targets{Format: public.V1, Targets: each(targets, func(t resource.Target) public.Target { return public.Target(t) })})
+func TargetsJSON(w io.Writer, v TargetsView) error {
+	return JSON(w, public.Targets{Format: public.V1, Model: v.Model, MaxError: v.MaxError, Targets: each(v.Targets, func(t resource.Target) public.Target { return public.Target(t) })})
 }
 
 // Target shows all that the catalog knows of one target.

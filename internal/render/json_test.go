@@ -89,7 +89,9 @@ func twins() map[string]func(io.Writer) error {
 		"outputs": func(o io.Writer) error {
 			return OutputsJSON(o, []config.Output{{Name: "a", Value: cty.StringVal("b")}, {Name: "c", Sensitive: true}})
 		},
-		"targets":     func(o io.Writer) error { return TargetsJSON(o, catalog.Targets()) },
+		"targets":     func(o io.Writer) error { return TargetsJSON(o, TargetsView{Targets: catalog.Targets()}) },
+		"targets-on":  func(o io.Writer) error { return TargetsJSON(o, TargetsView{Model: "NVIDIA H200", MaxError: new(0.05)}) },
+		"fit-matrix":  func(o io.Writer) error { return MatrixJSON(o, matrixOf("a100-40gb")) },
 		"target":      func(o io.Writer) error { return TargetJSON(o, targetOf("2060")) },
 		"fit":         func(o io.Writer) error { return FitJSON(o, view) },
 		"verify":      func(o io.Writer) error { return VerifyJSON(o, broken) },

@@ -270,6 +270,20 @@ func liveScreens() []screen {
 	}
 }
 
+func someTargets() []resource.Target {
+	return append(catalog.Targets()[:6:6], catalog.Targets()[40:46]...)
+}
+
+// matrixOf is a host of the catalog as some targets, of which one is too large.
+func matrixOf(host string) MatrixView {
+	v := MatrixView{Model: modelOf(host), Where: "from the catalog", Options: resource.DefaultFit()}
+	for _, t := range append(someTargets(), targetOf("b200")) {
+		best, err := fit.Best(v.Model, t, v.Options)
+		v.Choices = append(v.Choices, Choice{Target: t, Fit: best, Err: err})
+	}
+	return v
+}
+
 func catalogScreens() []screen {
 	view := func(target, model string, o resource.FitOptions) FitView {
 		v := FitView{Target: targetOf(target), Model: modelOf(model), Options: o, Where: "from the catalog"}
@@ -280,15 +294,22 @@ func catalogScreens() []screen {
 	show := func(name string, v FitView) screen {
 		return screen{name, func(w io.Writer, s Style) { Fit(w, s, v) }}
 	}
-	few := append(catalog.Targets()[:6:6], catalog.Targets()[40:46]...)
+	few := someTargets()
 	tight := resource.FitOptions{Prefer: resource.PreferBalanced, Tolerance: 0.07, MaxError: new(0.02)}
 	return []screen{
 		show("fit", view("3090", "h200", resource.DefaultFit())),
 		show("fit-whole", view("gtx-1080-ti", "l40s", resource.DefaultFit())),
 		show("fit-too-far", view("3090", "h200", tight)),
 		show("fit-no-room", view("b200", "a100-40gb", resource.DefaultFit())),
-		{"ls", func(w io.Writer, s Style) { Targets(w, s, few) }},
-		{"ls-none", func(w io.Writer, s Style) { Targets(w, s, nil) }},
+		{"ls", func(w io.Writer, s Style) { Targets(w, s, TargetsView{Targets: few}) }},
+		{"ls-on", func(w io.Writer, s Style) {
+			Targets(w, s, TargetsView{Targets: few, Model: "NVIDIA H200", Where: "from the catalog", On: "h200", MaxError: new(0.05)})
+		}},
+		{"ls-live", func(w io.Writer, s Style) {
+			Targets(w, s, TargetsView{Targets: few, Model: "NVIDIA H200", Where: "GPU 0 of host lab"})
+		}},
+		{"fit-matrix", func(w io.Writer, s Style) { Matrix(w, s, matrixOf("a100-40gb")) }},
+		{"ls-none", func(w io.Writer, s Style) { Targets(w, s, TargetsView{}) }},
 		{"info", func(w io.Writer, s Style) { Target(w, s, targetOf("2060")) }},
 		{"info-pascal", func(w io.Writer, s Style) { Target(w, s, targetOf("1080-ti")) }},
 		{"version", func(w io.Writer, s Style) {

@@ -48,6 +48,18 @@ func ratesPerSM(name, computeCapability string) (fp32, tensor float64) {
 	return 256, 0 // 128 lanes are usual since 2020; the tensor rate is unknown
 }
 
+// int8PerSM returns the INT8 operations of an SM's tensor cores per clock, from their FP16 rate. Gaming cards halve the
+// rate of FP16 with FP32 accumulation, and not that of INT8.
+func int8PerSM(name, computeCapability string, tensor float64) float64 {
+	switch {
+	case computeCapability == "10.3":
+		return 498 // from the printed 150 TOPS of a B300
+	case strings.Contains(name, "GeForce"):
+		return 4 * tensor
+	}
+	return 2 * tensor
+}
+
 func turingTensor(name string) float64 {
 	switch {
 	case strings.Contains(name, "GTX"):

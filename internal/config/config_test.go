@@ -47,7 +47,7 @@ func options() config.Options {
 			return value, set
 		},
 		Target:  catalog.Target,
-		Catalog: catalog.Targets,
+		Catalog: catalog.Targets, Derive: catalog.Derive, Capabilities: catalog.Capabilities,
 		Simulate: func(spec string) error {
 			if !simulation.MatchString(spec) {
 				return fmt.Errorf("%q does not say which GPUs to simulate; write it like \"8 x h200\"", spec)

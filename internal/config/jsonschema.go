@@ -42,6 +42,15 @@ func bodySchema(b *Block) map[string]any {
 	if required != nil {
 		schema["required"] = required
 	}
+	without := map[string][]any{} // the attributes that are required without another one
+	for _, a := range b.Attributes {
+		if a.Unless != "" {
+			without[a.Unless] = append(without[a.Unless], a.Name)
+		}
+	}
+	for unless, names := range without {
+		schema["anyOf"] = []any{map[string]any{"required": []any{unless}}, map[string]any{"required": names}}
+	}
 	return schema
 }
 

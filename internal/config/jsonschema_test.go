@@ -60,6 +60,7 @@ func TestJSONSchema(t *testing.T) {
 	for text, ok := range map[string]bool{
 		`{"locals": {"anything": 1}}`: true, `{"session": {"worker": {}}}`: false, `{"session": {"worker": {"fraction": 0.5}}}`: true, `{"session": {"worker": {"fraction": 0.5, "target": "2060"}}}`: false,
 		`{"sesion": {}}`: false,
+		`{"target": {"mine": {"base": "3090", "vram": "20GiB"}}}`: true, `{"target": {"mine": {"vram": "20GiB"}}}`: false, `{"target": {"mine": {` + wholeTarget + `}}}`: true, `{"target": {"mine": {"base": 1, ` + wholeTarget + `, "colour": 1}}}`: false,
 		`{"session": [{"a": {"target": "2060"}}, {"b": [{"target": "3090"}]}]}`: true, `{"//": "a note"}`: true,
 	} {
 		if problem := accept(t, schema, schema, text); (problem == "") != ok {
@@ -67,6 +68,8 @@ func TestJSONSchema(t *testing.T) {
 		}
 	}
 }
+
+const wholeTarget = `"name": "NVIDIA Lab Card", "vram": "20GiB", "compute_capability": "8.6", "sms": 72, "boost_mhz": 1500, "bandwidth_gbs": 760, "bus_bits": 320, "l2_mib": 5, "power_w": 300, "pcie_generation": 4`
 
 // accept validates a document with the part of JSON Schema that JSONSchema uses. It returns "" for a valid document.
 func accept(t *testing.T, root, schema map[string]any, text string) string {
@@ -82,7 +85,7 @@ func fits(root, schema map[string]any, v any) string {
 	if schema["$ref"] != nil {
 		schema = root["$defs"].(map[string]any)["expression"].(map[string]any)
 	}
-	if choices, ok := schema["anyOf"].([]any); ok {
+	if choices, ok := schema["anyOf"].([]any); ok && schema["properties"] == nil {
 		var problems []string
 		for _, c := range choices {
 			problem := fits(root, c.(map[string]any), v)
@@ -149,11 +152,12 @@ func fitsObject(root, schema, v map[string]any) string {
 			return fmt.Sprintf("%v is missing", name)
 		}
 	}
-	if ways, several := schema["oneOf"].([]any); several {
+	for _, choice := range []string{"oneOf", "anyOf"} {
+		ways, several := schema[choice].([]any)
 		valid := slices.DeleteFunc(slices.Clone(ways), func(way any) bool {
 			return fitsObject(root, map[string]any{"additionalProperties": map[string]any{}, "required": way.(map[string]any)["required"]}, v) != ""
 		})
-		if len(valid) != 1 {
+		if several && (len(valid) == 0 || choice == "oneOf" && len(valid) > 1) {
 			return fmt.Sprintf("%d of %v", len(valid), ways)
 		}
 	}

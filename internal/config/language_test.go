@@ -103,6 +103,8 @@ func defaultWords(a Attribute) string {
 		return "**required**, or `" + a.Instead + "`"
 	case a.Required:
 		return "**required**"
+	case a.Unless != "":
+		return bars(strings.Trim(a.Default, "()")) + "; **required** without `" + a.Unless + "`"
 	case strings.HasPrefix(a.Default, "("):
 		return bars(strings.Trim(a.Default, "()"))
 	}

@@ -50,8 +50,14 @@ type Options struct {
 	// Target finds a GPU of the catalog by any common spelling, and Simulate returns what is wrong with the text of
 	// "simulate", if anything. Users see their errors; errors with the methods Summary and Detail are shown in these
 	// two parts.
-	Target   func(typed string) (resource.Target, error)
-	Catalog  func() []resource.Target // all targets; with nil there are none
+	Target  func(typed string) (resource.Target, error)
+	Catalog func() []resource.Target // all targets; with nil there are none
+
+	// Derive adds to a target what follows from its SMs, clock and compute capability, and reports whether it is one
+	// of Capabilities.
+	Derive       func(resource.Target) (resource.Target, bool)
+	Capabilities func() []string
+
 	Simulate func(spec string) error
 }
 

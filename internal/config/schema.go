@@ -30,6 +30,7 @@ type Attribute struct {
 	Default     string   // as written in a file, or a description in parentheses; "" if required
 	Required    bool
 	Instead     string // an attribute that replaces this required one
+	Unless      string // an attribute without which this one is required
 	PerInstance bool   // may differ between the instances of a block with count or for_each
 	Change      Change // the effect of changing this attribute alone
 	Description string // one line
@@ -173,24 +174,30 @@ var localsSchema = Block{
 
 var targetSchema = Block{
 	Name: "target", Label: "lab-card", Repeatable: true, what: "a target",
-	Description: "A target that is not in the catalog: an entry of the catalog with some values changed.",
+	Description: "A target that is not in the catalog: an entry of the catalog with some values changed, or, without base, a GPU that the block describes as a whole.",
 	Attributes: []Attribute{
-		{Name: "base", Type: Text, Required: true, Example: `"rtx-3090"`,
+		{Name: "base", Type: Text, Default: "(none)", Example: `"rtx-3090"`,
 			Description: "The GPU to start from, in any common spelling of its name."},
-		{Name: "name", Type: Text, Default: "(the base's)", Example: `"NVIDIA GeForce RTX 3090"`,
+		{Name: "name", Type: Text, Default: "(the base's)", Unless: "base", Example: `"NVIDIA GeForce RTX 3090"`,
 			Description: "The name that nvidia-smi shows."},
-		{Name: "vram", Type: Size, Unit: "MiB", Default: "(the base's)", Example: `"20GiB"`,
+		{Name: "vram", Type: Size, Unit: "MiB", Default: "(the base's)", Unless: "base", Example: `"20GiB"`,
 			Description: "Its memory."},
-		{Name: "sms", Type: Whole, Default: "(the base's)", Example: "72",
+		{Name: "compute_capability", Type: Text, Default: "(the base's)", Unless: "base", Example: `"8.6"`,
+			Description: "Its compute capability. Without base the architecture, the rates that the block omits and the number formats of the tensor cores follow from it. With base it is the base's, and cannot be changed."},
+		{Name: "sms", Type: Whole, Default: "(the base's)", Unless: "base", Example: "72",
 			Description: "The number of SMs. cosplay computes the rates that the block omits from SMs and clock."},
-		{Name: "boost_mhz", Type: Whole, Unit: "MHz", Default: "(the base's)", Example: "1500",
+		{Name: "boost_mhz", Type: Whole, Unit: "MHz", Default: "(the base's)", Unless: "base", Example: "1500",
 			Description: "Its SM clock at full speed."},
-		{Name: "bandwidth_gbs", Type: Number, Unit: "GB/s", Default: "(the base's)", Example: "760",
+		{Name: "bandwidth_gbs", Type: Number, Unit: "GB/s", Default: "(the base's)", Unless: "base", Example: "760",
 			Description: "The bandwidth of its memory."},
-		{Name: "l2_mib", Type: Number, Unit: "MiB", Default: "(the base's)", Example: "5",
+		{Name: "bus_bits", Type: Whole, Unit: "bits", Default: "(the base's)", Unless: "base", Example: "384",
+			Description: "The width of its memory bus."},
+		{Name: "l2_mib", Type: Number, Unit: "MiB", Default: "(the base's)", Unless: "base", Example: "5",
 			Description: "The size of its L2 cache."},
-		{Name: "power_w", Type: Whole, Unit: "W", Default: "(the base's)", Example: "300",
+		{Name: "power_w", Type: Whole, Unit: "W", Default: "(the base's)", Unless: "base", Example: "300",
 			Description: "Its power limit, as nvidia-smi shows it."},
+		{Name: "pcie_generation", Type: Whole, Default: "(the base's)", Unless: "base", Example: "4",
+			Description: "The generation of PCIe that it is connected by."},
 		{Name: "fp32_tflops", Type: Number, Unit: "TFLOPS", Default: "(from SMs and clock)", Example: "30",
 			Description: "Its FP32 rate."},
 		{Name: "tensor_fp16_tflops", Type: Number, Unit: "TFLOPS", Default: "(from SMs and clock)", Example: "60",

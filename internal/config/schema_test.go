@@ -9,7 +9,7 @@ import (
 // The tables must describe exactly the attributes that the package reads.
 func TestSchemaAndReadersAgree(t *testing.T) {
 	for kind, readers := range map[string][]string{
-		"target":  append(slices.Collect(maps.Keys(figures)), "base", "name", "vram"),
+		"target":  append(slices.Collect(maps.Keys(figures)), "base", "name", "vram", "compute_capability"),
 		"host":    slices.Collect(maps.Keys(hostAttributes)),
 		"session": slices.Concat(slices.Collect(maps.Keys(sessionAttributes)), slices.Collect(maps.Keys(sessionReferences)), []string{"count", "for_each"}),
 	} {

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -24,6 +26,8 @@ var figures = map[string]struct {
 	"boost_mhz":          {func(t *resource.Target) any { return &t.BoostMHz }, 100, 10_000, "a clock in MHz"},
 	"l2_mib":             {func(t *resource.Target) any { return &t.L2MiB }, 0.125, 4096, "a size in MiB"},
 	"bandwidth_gbs":      {func(t *resource.Target) any { return &t.BandwidthGBs }, 1, 100_000, "a bandwidth in GB/s"},
+	"bus_bits":           {func(t *resource.Target) any { return &t.BusBits }, 32, 16_384, "a width in bits"},
+	"pcie_generation":    {func(t *resource.Target) any { return &t.PCIeGeneration }, 1, 7, "a generation"},
 	"power_w":            {func(t *resource.Target) any { return &t.PowerW }, 1, 10_000, "a power in W"},
 	"fp32_tflops":        {func(t *resource.Target) any { return &t.FP32TFLOPS }, 0.1, 10_000, "a rate in TFLOPS"},
 	"tensor_fp16_tflops": {func(t *resource.Target) any { return &t.TensorFP16TFLOPS }, 0, 100_000, "a rate in TFLOPS"},
@@ -44,11 +48,6 @@ func (l *loader) readTarget(b block) {
 	name, named := l.declare(b)
 	mistakes := len(l.diags)
 	said := l.read(b, &targetSchema)
-	for _, a := range targetSchema.required() {
-		if said.lacks(a.Name) {
-			l.complain(b.header, b.header, fmt.Sprintf("%q is missing", a.Name), "A target changes a GPU of the catalog. Add a line like: %s = %s", a.Name, a.Example)
-		}
-	}
 	if !named {
 		return
 	}
@@ -60,7 +59,7 @@ func (l *loader) readTarget(b block) {
 	sound := mistakes == len(l.diags)
 	own := &ownTarget{name: name}
 	own.node = &node{name: "target." + name, at: b.header, work: func() (cty.Value, bool) {
-		is, ok := l.makeTarget(name, said)
+		is, ok := l.makeTarget(name, b, said)
 		own.is = is
 		return targetValue(is), ok && sound
 	}}
@@ -73,48 +72,129 @@ func folded(name string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// makeTarget builds a target: the GPU in base, changed by the attributes of the block.
-func (l *loader) makeTarget(name string, said content) (resource.Target, bool) {
-	ok := true
-	var base resource.Target
-	if a := said.find("base"); a != nil {
-		if v, evaluated := l.work(a); evaluated {
-			base, ok = l.target(v)
-		} else {
-			ok = false
-		}
-	}
-	is := base
-	is.Key, is.Aliases = name, nil
-	is.Source = fmt.Sprintf("a target block, from %s", base.Key)
-	set := map[string]bool{}
+// rates are the figures that follow from SMs, clock and compute capability where a block omits them.
+var rates = []string{"fp32_tflops", "tensor_fp16_tflops", "tensor_bf16_tflops", "tensor_fp8_tflops", "tensor_int8_tops"}
+
+// makeTarget builds a target: the GPU in base, changed by the attributes of the block, or one that the block describes
+// as a whole.
+func (l *loader) makeTarget(name string, b block, said content) (is resource.Target, ok bool) {
+	ok = true
+	values, sound := map[string]value{}, map[string]bool{} // by attribute, without those that are null
 	for i := range said.attributes {
 		a := &said.attributes[i]
-		if a.path == "base" {
-			continue
-		}
 		v, evaluated := l.work(a)
-		if evaluated && v.leftOut() {
-			continue
+		ok = ok && evaluated
+		if !evaluated || !v.leftOut() {
+			values[a.path], sound[a.path] = v, evaluated
 		}
-		set[a.path] = true
-		ok = evaluated && l.setFigure(&is, v) && ok
 	}
-	// Figures that the block leaves out are computed from SMs and clock, as in a real GPU.
+	base, based := values["base"]
+	switch {
+	case !based:
+		is.Source = "a target block"
+		ok = l.describesAll(b, said, values) && ok
+	case sound["base"]:
+		var found bool
+		is, found = l.target(base)
+		is.Source = fmt.Sprintf("a target block, from %s", is.Key)
+		ok = ok && found
+	}
+	is.Key, is.Aliases = name, nil
+	from := is
+	for i := range said.attributes {
+		if path := said.attributes[i].path; path != "base" && sound[path] {
+			ok = l.setFigure(&is, values[path], based) && ok
+		}
+	}
+	switch {
+	case !ok:
+		return is, false
+	case based:
+		return scaled(is, from, values), true
+	}
+	return l.derived(is, values)
+}
+
+// describesAll checks that a block without base has all that nothing else says.
+func (l *loader) describesAll(b block, said content, values map[string]value) bool {
+	var missing []string
+	for _, a := range targetSchema.Attributes {
+		if _, set := values[a.Name]; a.Unless == "base" && !set && !slices.Contains(said.meant, a.Name) {
+			missing = append(missing, a.Name)
+		}
+	}
+	if missing == nil {
+		return !slices.Contains(said.meant, "base")
+	}
+	if !slices.Contains(said.meant, "base") {
+		l.complain(b.header, b.header, "the target is incomplete",
+			"Without base, a target block describes a whole GPU, and this one lacks %s. Add what is missing, or start from a GPU of the catalog with a line like: base = \"rtx-3090\"", prose.And(missing))
+	}
+	return false
+}
+
+// scaled computes the rates that a block omits from those of its base, by SMs and clock, as in a real GPU.
+func scaled(is, base resource.Target, values map[string]value) resource.Target {
 	scale := float64(is.SMs*is.BoostMHz) / math.Max(1, float64(base.SMs*base.BoostMHz))
-	for path, rate := range map[string]*float64{"fp32_tflops": &is.FP32TFLOPS, "tensor_fp16_tflops": &is.TensorFP16TFLOPS,
-		"tensor_bf16_tflops": &is.TensorBF16TFLOPS, "tensor_fp8_tflops": &is.TensorFP8TFLOPS, "tensor_int8_tops": &is.TensorINT8TOPS} {
-		if !set[path] {
-			*rate *= scale
+	for _, path := range rates {
+		if _, set := values[path]; !set {
+			*figures[path].of(&is).(*float64) *= scale
 		}
 	}
-	return is, ok
+	return is
+}
+
+// derived computes what a block without base omits. Tensor rates keep their ratio to that of FP16, if the block has
+// that one. The tensor cores have the number formats of the compute capability, apart from those with a rate of 0.
+func (l *loader) derived(is resource.Target, values map[string]value) (resource.Target, bool) {
+	all, known := l.Derive(is)
+	if !known {
+		l.wrong(values["compute_capability"], fmt.Sprintf("unknown compute capability %q", is.ComputeCapability), "Write one of %s.", prose.Or(prose.Each(l.Capabilities(), strconv.Quote)))
+		return is, false
+	}
+	scale := 1.0
+	if _, set := values["tensor_fp16_tflops"]; set && all.TensorFP16TFLOPS > 0 {
+		scale = is.TensorFP16TFLOPS / all.TensorFP16TFLOPS
+	}
+	for i, path := range rates {
+		to := figures[path].of(&all).(*float64)
+		if _, set := values[path]; set {
+			*to = *figures[path].of(&is).(*float64)
+		} else if i > 0 {
+			*to *= scale
+		}
+	}
+	of := map[string]float64{"fp16": all.TensorFP16TFLOPS, "bf16": all.TensorBF16TFLOPS, "fp8": all.TensorFP8TFLOPS, "int8": all.TensorINT8TOPS}
+	types := slices.DeleteFunc(slices.Clone(all.TensorTypes), func(format string) bool {
+		rate, rated := of[format]
+		return rated && rate == 0
+	})
+	for _, format := range sortedKeys(of) {
+		if of[format] > 0 && !slices.Contains(types, format) {
+			types = append(types, format)
+		}
+	}
+	if all.TensorTypes = types; all.TensorFP16TFLOPS+all.TensorBF16TFLOPS+all.TensorFP8TFLOPS+all.TensorINT8TOPS == 0 {
+		all.TensorTypes = nil
+	}
+	return all, true
 }
 
 // setFigure reads one attribute of a target block.
-func (l *loader) setFigure(t *resource.Target, v value) bool {
+func (l *loader) setFigure(t *resource.Target, v value, based bool) bool {
 	path := v.attribute.path
 	switch path {
+	case "compute_capability":
+		typed, ok := l.text(v)
+		if ok && based {
+			l.wrong(v, "the compute capability is the base's", "It is %s. Remove this line, or remove base and describe the whole GPU.", t.ComputeCapability)
+			return false
+		}
+		if !strings.Contains(typed, ".") {
+			typed += ".0" // HCL reads 8.0 as the number 8
+		}
+		t.ComputeCapability = typed
+		return ok
 	case "vram":
 		mib, ok := l.size(v, 256)
 		t.MemoryMiB = mib

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -28,7 +27,7 @@ func Candidates(m resource.Model, t resource.Target, o resource.FitOptions) []re
 		}
 	}
 	for i := range m.Profiles {
-		if !strings.ContainsAny(m.Profiles[i].Name, "+-") { // a suffix adds or drops media engines, which no target needs
+		if !resource.Variant(m.Profiles[i].Name) {
 			add(ofProfile(m, &m.Profiles[i]))
 		}
 	}
@@ -66,7 +65,7 @@ func Closer(m resource.Model, t resource.Target, o resource.FitOptions, clocksMH
 	}
 	for _, p := range m.Profiles {
 		for _, part := range m.Divisions(p) {
-			if !strings.ContainsAny(p.Name, "+-") && errorOf(ofProfile(m, &part)) < least-closerBy {
+			if !resource.Variant(p.Name) && errorOf(ofProfile(m, &part)) < least-closerBy {
 				closer = append(closer, part)
 			}
 		}

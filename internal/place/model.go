@@ -48,15 +48,15 @@ func (f *fleet) modelOf(g GPU) *gpuModel {
 			return b
 		}
 	}
-	b := &gpuModel{spec: g.Model, clocks: clocks, profiles: distinctProfiles(g.Model), charts: map[*class]*chart{}, legal: map[room]layouts{}}
+	b := &gpuModel{spec: g.Model, clocks: clocks, profiles: distinctProfiles(g.Model, f.classes), charts: map[*class]*chart{}, legal: map[room]layouts{}}
 	b.addParts(f.classes)
 	f.models = append(f.models, b)
 	return b
 }
 
-// distinctProfiles drops the profiles that differ from another in media engines or graphics only. Their figures are
-// the same, and the driver allows fewer of them.
-func distinctProfiles(m resource.Model) []resource.Profile {
+// distinctProfiles drops the profiles that differ from another in media engines or graphics only, and that no class
+// names. Their figures are the same, and the driver allows fewer of them.
+func distinctProfiles(m resource.Model, classes []*class) []resource.Profile {
 	var kept []resource.Profile
 	byLargest := slices.Clone(m.Profiles)
 	slices.SortStableFunc(byLargest, func(p, q resource.Profile) int {
@@ -67,7 +67,8 @@ func distinctProfiles(m resource.Model) []resource.Profile {
 		known := slices.ContainsFunc(kept, func(k resource.Profile) bool {
 			return k.ComputeSlices == p.ComputeSlices && k.MemorySlices == p.MemorySlices && k.SMs == p.SMs
 		})
-		if !known {
+		named := slices.ContainsFunc(classes, func(c *class) bool { return resource.Slice{Profile: c.slice}.Instance().Profile == p.Name })
+		if !known || named {
 			kept = append(kept, p)
 		}
 	}

@@ -58,13 +58,16 @@ func (b *gpuModel) offers(c *class, row int) bool {
 	case row >= b.inst && row < b.divided:
 		return b.offersPart(c, b.profiles[row].Name)
 	}
-	return (c.sharing == resource.SharingMPS) == (row >= b.divided) && c.mayHave(false) && (c.slice == "" || c.slice == b.profiles[row].Name)
+	name := b.profiles[row].Name
+	return (c.sharing == resource.SharingMPS) == (row >= b.divided) && c.mayHave(false) && (c.slice == name || c.slice == "" && !resource.Variant(name))
 }
 
 func (b *gpuModel) offersPart(c *class, name string) bool {
 	switch {
 	case c.slice != "":
 		return c.slice == name
+	case resource.Variant(name):
+		return false
 	case c.sharing == resource.SharingCompute:
 		return true
 	case c.sharing == resource.SharingAuto, c.sharing == resource.SharingMIG:

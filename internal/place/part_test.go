@@ -60,3 +60,31 @@ func TestComputeInstancesStay(t *testing.T) {
 		t.Errorf("%d joined others, %d avoided a foreign one: the instances are too alike", joined, avoided)
 	}
 }
+
+// A profile with other media engines is for sessions that name it, as often as the driver allows it, beside sessions
+// that do not.
+func TestVariantsAreByName(t *testing.T) {
+	gpus := rack("lab", "h200", "a100-80gb")
+	requests := append(ask("lab", "m", 2, "2060"), ask("lab", "w", 9, "2060")...)
+	requests[0].Want.Slice, requests[1].Want.Slice = "1g.18gb+me", "1g.10gb+me"
+	result := Place(gpus, requests)
+	check(t, gpus, requests, result)
+	if len(result.Placed) != len(requests) {
+		t.Fatalf("%d of %d sessions have a slice: %v", len(result.Placed), len(requests), result.Refused)
+	}
+	for _, p := range result.Placed {
+		want := requests[slices.IndexFunc(requests, func(q Request) bool { return q.Address == p.Address })].Want.Slice
+		if want != "" && p.Slice.Profile != want || want == "" && resource.Variant(p.Slice.Profile) {
+			t.Errorf("%s has %s, want %q", p.Address, p.Slice, want)
+		}
+	}
+
+	requests[1].Want.Slice = "1g.18gb+me" // of which an H200 has one
+	if result := Place(gpus, requests); len(result.Refused) != 1 || len(result.Placed) != len(requests)-1 {
+		t.Errorf("%d placed, refused %v", len(result.Placed), result.Refused)
+	}
+	kept, again := keep(gpus, requests[:1], Place(gpus, requests[:1]))
+	if result := Place(kept, again); len(result.Placed) != 1 || result.Placed[0].Slice != *again[0].Kept {
+		t.Errorf("a session with a variant was moved: %+v", result)
+	}
+}

@@ -205,7 +205,7 @@ func (p *page) shareTable(v FitView) {
 func tooSmall(v FitView) []string {
 	var small []string
 	for _, p := range v.Model.Profiles {
-		if p.MemoryMiB < v.Target.MemoryMiB && !strings.ContainsAny(p.Name, "+-") {
+		if p.MemoryMiB < v.Target.MemoryMiB && !resource.Variant(p.Name) {
 			small = append(small, together(fmt.Sprintf("%s (%s)", p.Name, mib(p.MemoryMiB))))
 		}
 	}

@@ -26,6 +26,10 @@ func DividedProfile(computeSlices int, instance string) string {
 	return fmt.Sprintf("%dc.%s", computeSlices, instance)
 }
 
+// Variant reports whether a profile has the same SMs and memory as another one, and other media engines or graphics:
+// "1g.18gb+me". A session gets one only if its configuration names it.
+func Variant(profile string) bool { return strings.ContainsAny(profile, "+-") }
+
 // Divides reports whether the slice is a compute instance that leaves a part of its GPU instance to others.
 func (s Slice) Divides() bool {
 	return s.ComputeSlices() > 0

@@ -239,8 +239,8 @@ func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resourc
 		return view, err
 	}
 	view.Candidates = fit.Candidates(view.Model, t, o)
-	view.Limits = fit.Limits(view.Model, t, false)
-	_, view.Err = fit.Best(view.Model, t, o)
+	best, err := fit.Best(view.Model, t, o)
+	view.Limits, view.Err = fit.Limits(view.Model, best.Profile, t, false), err
 	return view, nil
 }
 

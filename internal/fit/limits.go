@@ -18,13 +18,14 @@ var tensorTypes = []struct {
 	{"fp16", "7.0"}, {"int8", "7.5"}, {"bf16", "8.0"}, {"tf32", "8.0"}, {"fp8", "8.9"}, {"fp6", "10.0"}, {"fp4", "10.0"},
 }
 
-// Limits lists, in a few words each, the differences that a disguise as the target cannot hide: features that work
-// only on the GPU, features that work only on the target, and values that stay those of the GPU. The text does not
-// name the target, because several targets may share a limit. With inPyTorch PyTorch reports the target's compute
-// capability.
-func Limits(m resource.Model, t resource.Target, inPyTorch bool) []string {
+// Limits lists, in a few words each, the differences that a disguise of a slice as the target cannot hide: features
+// that work only on the GPU, features and units that only the target has, and values that stay those of the GPU. An
+// empty profile is the whole GPU. The text does not name the target, because several targets may share a limit. With
+// inPyTorch PyTorch reports the target's compute capability.
+func Limits(m resource.Model, profile string, t resource.Target, inPyTorch bool) []string {
 	var limits []string
 	extra, missing := differences(m, t)
+	missing = append(missing, missingUnits(m, profile, t)...)
 	if len(extra) == 1 && extra[0] != "tensor cores" {
 		limits = append(limits, extra[0]+" works here")
 	} else if len(extra) > 0 {
@@ -32,6 +33,9 @@ func Limits(m resource.Model, t resource.Target, inPyTorch bool) []string {
 	}
 	if missing != nil {
 		limits = append(limits, "no "+prose.Or(missing)+" here")
+	}
+	if media := profile + "+me"; slices.Contains(missing, "NVDEC") && slices.ContainsFunc(m.Profiles, func(p resource.Profile) bool { return p.Name == media }) {
+		limits = append(limits, fmt.Sprintf("slice = %q has NVDEC", media))
 	}
 	if m.ComputeCapability != t.ComputeCapability {
 		limit := fmt.Sprintf("compute capability %s, not %s", m.ComputeCapability, t.ComputeCapability)

@@ -274,10 +274,13 @@ func disguises(v PlanView) []disguise {
 			continue
 		}
 		of := c.After.Target.ShortName() + " on " + g.Model.ShortModel()
-		limits := fit.Limits(g.Model, c.After.Target, c.After.ReportedCapability() == resource.CapabilityTarget)
+		limits := fit.Limits(g.Model, c.After.Slice.Profile, c.After.Target, c.After.ReportedCapability() == resource.CapabilityTarget)
 		if devices := len(c.After.Slices()); devices > 1 {
 			of = fmt.Sprintf("%d x %s", devices, of)
 			limits = append(limits, "no NVLink is shown, so NCCL uses PCIe or shared memory")
+		}
+		if same := slices.IndexFunc(all, func(d disguise) bool { return d.of == of }); same >= 0 && !slices.Equal(all[same].limits, limits) {
+			of += " as " + fit.SliceName(c.After.Slice.Profile)
 		}
 		if slices.ContainsFunc(all, func(d disguise) bool { return d.of == of }) {
 			continue

@@ -287,8 +287,8 @@ func matrixOf(host string) MatrixView {
 func catalogScreens() []screen {
 	view := func(target, model string, o resource.FitOptions) FitView {
 		v := FitView{Target: targetOf(target), Model: modelOf(model), Options: o, Where: "from the catalog"}
-		v.Candidates, v.Limits = fit.Candidates(v.Model, v.Target, o), fit.Limits(v.Model, v.Target, false)
-		_, v.Err = fit.Best(v.Model, v.Target, o)
+		best, err := fit.Best(v.Model, v.Target, o)
+		v.Candidates, v.Limits, v.Err = fit.Candidates(v.Model, v.Target, o), fit.Limits(v.Model, best.Profile, v.Target, false), err
 		return v
 	}
 	show := func(name string, v FitView) screen {

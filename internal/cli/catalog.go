@@ -255,7 +255,11 @@ func (inv *invocation) model(ctx context.Context, on string, gpu int) (m resourc
 	if err != nil {
 		return m, "", err
 	}
-	return g.Model, fmt.Sprintf("GPU %d of host %s", g.Index, g.Host), nil
+	where = fmt.Sprintf("GPU %d of host %s", g.Index, g.Host)
+	if !catalog.Listed(g.Model) {
+		where += "; the catalog lacks it, the figures are NVML's"
+	}
+	return g.Model, where, nil
 }
 
 // liveGPU reads a GPU of the project's first host, or of this machine.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/catalog"
 	"cosplay/internal/diff"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -208,12 +209,15 @@ func (p *page) holders(v fleet, g resource.GPU) {
 
 // degraded lists what cosplay does without on a GPU whose driver does not offer it.
 func (p *page) degraded(g resource.GPU) {
+	if !catalog.Listed(g.Model) {
+		p.flow(4, 6, join(inked(drifted, "not in the catalog:"), text(" the figures are NVML's; cosplay doctor lists them")))
+	}
 	for _, d := range g.Degraded {
 		what := "unknown:"
 		switch {
 		case d.Feature.Managed():
 			what = "not managed:"
-		case d.Feature.Figure():
+		case d.Feature.Figure() && catalog.Listed(g.Model):
 			what = "from the catalog:"
 		}
 		p.flow(4, 6, join(inked(drifted, what), text(fmt.Sprintf(" %s (%s)", d.Feature.Words(), d))))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/catalog"
 	"cosplay/internal/config"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -115,6 +116,23 @@ func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 	}
 }
 
+// warnOfUnlisted warns of GPUs of sessions that the catalog lacks. It names GPUs with the same figures together.
+func (r *resolver) warnOfUnlisted(desired []resource.DesiredGPU) {
+	for _, host := range r.intent.Hosts {
+		var gpus prose.Groups[resource.GPU]
+		for _, d := range desired {
+			if g, found := r.live.GPU(d.Host, d.UUID); found && d.Host == host.Name && !catalog.Listed(g.Model) {
+				gpus.Add(catalog.Unlisted(g), g)
+			}
+		}
+		for _, text := range gpus.Texts {
+			all := gpus.Of[text]
+			numbers := prose.Each(all, func(g resource.GPU) string { return fmt.Sprint(g.Index) })
+			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the catalog lacks %s", prose.Choose(len(all), "GPU", "GPUs"), strings.Join(numbers, ", "), host.Name, all[0].Model.Name), text)
+		}
+	}
+}
+
 // losses lists the features that cosplay gives up on a GPU and that matter to a plan.
 func losses(g resource.GPU) string {
 	var lines []string
@@ -124,6 +142,8 @@ func losses(g resource.GPU) string {
 			lines = append(lines, fmt.Sprintf("MIG is not managed, sessions get whole GPUs (%s).", d))
 		case d.Feature.Managed():
 			lines = append(lines, fmt.Sprintf("cosplay does not manage %s (%s).", d.Feature.Words(), d))
+		case d.Feature.Figure() && !catalog.Listed(g.Model):
+			lines = append(lines, fmt.Sprintf("Neither the driver (%s) nor the catalog has %s.", d, d.Feature.Words()))
 		case d.Feature.Figure():
 			lines = append(lines, fmt.Sprintf("%s is the catalog's (%s).", prose.Capital(d.Feature.Words()), d))
 		case d.Feature == resource.ReadingProcesses:

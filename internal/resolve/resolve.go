@@ -30,6 +30,7 @@ func Desired(intent *config.Intent, person Person, prior resource.Prior, live re
 	r.refuse(result)
 	desired := r.daemons(r.desired(result))
 	r.warnOfDegraded(desired.GPUs)
+	r.warnOfUnlisted(desired.GPUs)
 	return desired, r.diags
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/catalog"
 	"cosplay/driver"
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
@@ -130,14 +131,18 @@ func (c *checkup) fail(host, thing string, err error) {
 	c.add(host, thing, strings.Join(strings.Fields(advice.What), " "), Missing, advice.Fix)
 }
 
-// degraded lists the features that the driver of a GPU does not offer.
+// degraded lists the features that the driver of a GPU does not offer, and what is not known of a GPU that the catalog
+// lacks.
 func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
+	if !catalog.Listed(g.Model) {
+		c.add(host, fmt.Sprintf("GPU %d", g.Index), fmt.Sprintf("the catalog lacks %s. %s", g.Model.Name, strings.ReplaceAll(catalog.Unlisted(g), "\n", " ")), Notice, "")
+	}
 	for _, d := range g.Degraded {
 		without := d.Feature.Words() + " is unknown"
 		switch {
 		case d.Feature.Managed():
 			without = "cosplay does not manage " + d.Feature.Words()
-		case d.Feature.Figure():
+		case d.Feature.Figure() && catalog.Listed(g.Model):
 			without = d.Feature.Words() + " is the catalog's"
 		}
 		fix := ""

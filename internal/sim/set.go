@@ -33,6 +33,7 @@ var settings = []setting{
 	{"temperature", "degrees Celsius", setTemperature},
 	{"lost", "on or off, or the code that every call answers, such as RESET_REQUIRED", setLost},
 	{"uuid-format", "uuid for MIG-UUID, or ids for MIG-GPU-UUID/GI/CI, which drivers before 470 give", setUUIDFormat},
+	{"name", "what NVML calls the GPU", func(gpu *C.struct_sim_gpu, name string) error { return put(gpu.name[:], name) }},
 	{"power-step", "watts that the driver rounds a power limit down to, or none", setPowerStep},
 }
 

@@ -19,7 +19,7 @@ import (
 var files embed.FS
 
 // generations are the architectures, in order of their years.
-var generations = []string{"pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"}
+var generations = []string{"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"}
 
 var (
 	targets = sync.OnceValue(func() *table[resource.Target] { return load("target", decodeTarget) })

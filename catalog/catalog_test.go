@@ -12,8 +12,8 @@ import (
 )
 
 func TestCounts(t *testing.T) {
-	if got := len(Targets()); got != 111 {
-		t.Errorf("%d targets, want 111", got)
+	if got := len(Targets()); got != 123 {
+		t.Errorf("%d targets, want 123", got)
 	}
 	if got := len(Hosts()); got != 26 {
 		t.Errorf("%d hosts, want 26", got)
@@ -103,7 +103,7 @@ func TestTargetsAreInOrder(t *testing.T) {
 	for _, target := range Targets() {
 		keys = append(keys, target.Key)
 	}
-	ladder := []string{"p100-pcie", "v100-16gb", "v100-32gb", "gtx-1650", "rtx-2060", "rtx-2080-ti", "rtx-3060-8gb", "rtx-3060", "rtx-3090", "rtx-4090", "h100", "rtx-5090"}
+	ladder := []string{"gtx-980", "gtx-1050", "p100-pcie", "v100-16gb", "v100-32gb", "gtx-1650", "rtx-2060", "rtx-2080-ti", "rtx-3060-8gb", "rtx-3060", "rtx-3090", "rtx-4090", "h100", "rtx-5090"}
 	for i := 1; i < len(ladder); i++ {
 		if slices.Index(keys, ladder[i-1]) >= slices.Index(keys, ladder[i]) {
 			t.Errorf("%s does not come before %s", ladder[i-1], ladder[i])
@@ -126,7 +126,7 @@ func TestTargetFigures(t *testing.T) {
 		if target.Name == "" || target.Source == "" || target.ComputeCapability == "" {
 			t.Errorf("%s: name, source or compute capability is missing", target.Key)
 		}
-		if target.Year < 2016 || target.Year > 2030 {
+		if target.Year < 2014 || target.Year > 2030 {
 			t.Errorf("%s: year %d", target.Key, target.Year)
 		}
 		if (target.TensorFP16TFLOPS > 0) && len(target.TensorTypes) == 0 {
@@ -257,14 +257,14 @@ func TestOwnNamesAreFound(t *testing.T) {
 
 func TestUnknownNames(t *testing.T) {
 	for typed, want := range map[string]string{
-		"2600":             "unknown target \"2600\". The catalog has no such GPU. Did you mean \"2060\"? `cosplay ls` lists all 111.",
-		"RTX 3009":         "unknown target \"RTX 3009\". The catalog has no such GPU. Did you mean \"3090\"? `cosplay ls` lists all 111.",
-		"4060 supr":        "unknown target \"4060 supr\". The catalog has no such GPU. Did you mean \"2060-super\"? `cosplay ls` lists all 111.",
-		"toaster":          "unknown target \"toaster\". The catalog has no such GPU. `cosplay ls` lists all 111.",
-		"":                 "unknown target \"\". The catalog has no such GPU. `cosplay ls` lists all 111.",
-		"RTX":              "unknown target \"RTX\". The catalog has no such GPU. `cosplay ls` lists all 111.",
-		"titan":            "ambiguous target \"titan\". Say which one: titan-v, titan-rtx.",
-		"rtx pro 6000 max": "unknown target \"rtx pro 6000 max\". The catalog has no such GPU. Did you mean \"rtx-pro-6000-max-q\"? `cosplay ls` lists all 111.",
+		"2600":             "unknown target \"2600\". The catalog has no such GPU. Did you mean \"2060\"? `cosplay ls` lists all 123.",
+		"RTX 3009":         "unknown target \"RTX 3009\". The catalog has no such GPU. Did you mean \"3090\"? `cosplay ls` lists all 123.",
+		"4060 supr":        "unknown target \"4060 supr\". The catalog has no such GPU. Did you mean \"2060-super\"? `cosplay ls` lists all 123.",
+		"toaster":          "unknown target \"toaster\". The catalog has no such GPU. `cosplay ls` lists all 123.",
+		"":                 "unknown target \"\". The catalog has no such GPU. `cosplay ls` lists all 123.",
+		"RTX":              "unknown target \"RTX\". The catalog has no such GPU. `cosplay ls` lists all 123.",
+		"titan":            "ambiguous target \"titan\". Say which one: gtx-titan-x, titan-v, titan-rtx.",
+		"rtx pro 6000 max": "unknown target \"rtx pro 6000 max\". The catalog has no such GPU. Did you mean \"rtx-pro-6000-max-q\"? `cosplay ls` lists all 123.",
 	} {
 		_, err := Target(typed)
 		var unknown *UnknownError

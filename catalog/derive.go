@@ -20,6 +20,8 @@ var (
 	adaTypes    = []string{"fp16", "bf16", "tf32", "fp8", "int8", "int4"}
 
 	capabilities = []capability{
+		{"5.0", "maxwell", 2014, nil},
+		{"5.2", "maxwell", 2014, nil},
 		{"6.0", "pascal", 2016, nil},
 		{"6.1", "pascal", 2016, nil},
 		{"7.0", "volta", 2017, []string{"fp16"}},

@@ -24,7 +24,7 @@ func ratesPerSM(name, computeCapability string) (fp32, tensor float64) {
 	switch computeCapability {
 	case "6.0":
 		return 128, 0
-	case "6.1":
+	case "5.0", "5.2", "6.1":
 		return 256, 0
 	case "7.0":
 		return 128, 1024

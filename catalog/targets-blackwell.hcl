@@ -324,6 +324,58 @@ target "rtx-5090" {
   source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
+target "rtx-pro-2000" {
+  name    = "NVIDIA RTX PRO 2000 Blackwell"
+  aliases = ["pro-2000"]
+
+  compute_capability = "12.0"
+  sms                = 34
+  boost_mhz          = 1950
+  l2_mib             = 32
+  memory_mib         = 16311
+  bus_bits           = 128
+  bandwidth_gbs      = 288
+  power_w            = 70
+  pcie_generation    = 5
+  year               = 2025
+
+  fp32_tflops        = 16.97
+  tensor_fp16_tflops = 67.9
+  tensor_bf16_tflops = 67.9
+  tensor_fp8_tflops  = 135.8
+  tensor_int8_tops   = 135.8
+  tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
+
+  source = "figures of the card as public tables of specifications print them; rates follow from SMs, boost clock and the rate of an SM"
+  note   = "the memory is that of other Blackwell cards with 16 GB; L2 is that of the GB206"
+}
+
+target "rtx-pro-4000-sff" {
+  name    = "NVIDIA RTX PRO 4000 Blackwell SFF Edition"
+  aliases = ["pro-4000-sff"]
+
+  compute_capability = "12.0"
+  sms                = 70
+  boost_mhz          = 1337
+  l2_mib             = 48
+  memory_mib         = 24467
+  bus_bits           = 192
+  bandwidth_gbs      = 432
+  power_w            = 70
+  pcie_generation    = 5
+  year               = 2025
+
+  fp32_tflops        = 23.96
+  tensor_fp16_tflops = 95.8
+  tensor_bf16_tflops = 95.8
+  tensor_fp8_tflops  = 191.7
+  tensor_int8_tops   = 191.7
+  tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
+
+  source = "figures of the card as public tables of specifications print them; rates follow from SMs, boost clock and the rate of an SM"
+  note   = "the memory is that of the RTX PRO 4000; the name in NVML was not seen"
+}
+
 target "rtx-pro-4000" {
   name    = "NVIDIA RTX PRO 4000 Blackwell"
   aliases = ["pro-4000"]

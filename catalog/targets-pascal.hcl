@@ -1,6 +1,46 @@
 # Targets, GPUs that a session can present: Pascal, 2016.
 # Rates are dense, and tensor rates are for FP32 accumulation; the GPU lacks a rate that is left out. MiB are as NVML shows.
 
+target "gtx-1050" {
+  name    = "NVIDIA GeForce GTX 1050"
+  aliases = ["1050"]
+
+  compute_capability = "6.1"
+  sms                = 5
+  boost_mhz          = 1455
+  l2_mib             = 1
+  memory_mib         = 2048
+  bus_bits           = 128
+  bandwidth_gbs      = 112
+  power_w            = 75
+  pcie_generation    = 3
+  year               = 2016
+
+  fp32_tflops = 1.86
+
+  source = "figures of the reference card as reviews of its release print them; rates follow from SMs, boost clock and the rate of an SM"
+}
+
+target "gtx-1050-ti" {
+  name    = "NVIDIA GeForce GTX 1050 Ti"
+  aliases = ["1050-ti"]
+
+  compute_capability = "6.1"
+  sms                = 6
+  boost_mhz          = 1392
+  l2_mib             = 1
+  memory_mib         = 4096
+  bus_bits           = 128
+  bandwidth_gbs      = 112
+  power_w            = 75
+  pcie_generation    = 3
+  year               = 2016
+
+  fp32_tflops = 2.14
+
+  source = "figures of the reference card as reviews of its release print them; rates follow from SMs, boost clock and the rate of an SM"
+}
+
 target "gtx-1060-3gb" {
   name    = "NVIDIA GeForce GTX 1060 3GB"
   aliases = ["1060-3gb"]

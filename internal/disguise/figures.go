@@ -96,7 +96,7 @@ func AllFigures(s resource.Session, given resource.Handle) []Figures {
 }
 
 var architectures = map[string]int{
-	"pascal": 4, "volta": 5, "turing": 6, "ampere": 7, "ada": 8, "hopper": 9, "blackwell": 10,
+	"maxwell": 3, "pascal": 4, "volta": 5, "turing": 6, "ampere": 7, "ada": 8, "hopper": 9, "blackwell": 10,
 }
 
 func brand(name string) int {

@@ -222,7 +222,7 @@ func mistakes() (hcl.Diagnostics, map[string]*hcl.File) {
 		return &hcl.Range{Filename: "fleet.hcl", Start: hcl.Pos{Line: line, Column: 1, Byte: at}, End: hcl.Pos{Line: line, Column: 1, Byte: at + len(what)}}
 	}
 	return hcl.Diagnostics{
-		{Severity: hcl.DiagError, Summary: `unknown target "2600"`, Subject: find(7, `"2600"`), Detail: "The catalog has no such GPU. Did you mean \"2060\"? `cosplay ls` lists all 111."},
+		{Severity: hcl.DiagError, Summary: `unknown target "2600"`, Subject: find(7, `"2600"`), Detail: "The catalog has no such GPU. Did you mean \"2060\"? `cosplay ls` lists all 123."},
 		{Severity: hcl.DiagError, Summary: "no such variable", Subject: find(8, "CC"), Detail: "There is no variable of that name. Variables are declared by a variable block:\n\n    variable \"image\" {\n    }\n\nand used as var.image."},
 		{Severity: hcl.DiagError, Summary: "no file", Detail: "The folder has no *.hcl file. cosplay init writes one."},
 		{Severity: hcl.DiagWarning, Summary: `GPU 0 of host "lab" may have a clock lock already`, Subject: find(6, "7"), Detail: "Its SM clock is 1200 MHz, neither idle nor full. NVML cannot read a lock, so destroy would lift it. If there is one, tell it: baseline_clock = 1200 in the host block."},

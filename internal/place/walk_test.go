@@ -2,6 +2,7 @@ package place
 
 import (
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -66,9 +67,14 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 // TestKeptIsKept passes each placement in again, then repeatedly removes some sessions and adds others. Placed
 // sessions never move, and a placement that is passed in again does not change, including settings and reasons.
+// COSPLAY_LONG=1 tries 100,000 fleets.
 func TestKeptIsKept(t *testing.T) {
 	steps, placed := 0, 0
-	for seed := range uint64(150) {
+	seeds := uint64(150)
+	if os.Getenv("COSPLAY_LONG") != "" {
+		seeds = 20_000 // of five fleets each
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 3))
 		gpus := randomFleet(r)
 		var requests []Request

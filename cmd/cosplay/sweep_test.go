@@ -153,7 +153,7 @@ func newUnavailable(t *testing.T, function, answer string) unavailable {
 		s.called = false // what they answer is no matter
 	}
 	s.fault = function + ":0=" + answer
-	models, err := hosts.SimulatedModels("3 x h200")
+	models, err := hosts.SimulatedModels("", "3 x h200")
 	if err != nil {
 		t.Fatal(err)
 	}

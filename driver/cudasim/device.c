@@ -274,7 +274,9 @@ CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
     add_number(&text, gpu_of(visit.device)->pci_domain, 16, 4);
     add(&text, ":");
     add_number(&text, gpu_of(visit.device)->pci_bus, 16, 2);
-    add(&text, ":00.0");
+    add(&text, ":");
+    add_number(&text, gpu_of(visit.device)->pci_device, 16, 2);
+    add(&text, ".0");
     put_text(id, size, text.s);
     return CUDA_SUCCESS;
 }

@@ -12,6 +12,8 @@ unsigned sm_clock_mhz(const struct sim_gpu *gpu)
 {
     if (gpu->lock_max_mhz)
         return gpu->lock_max_mhz;
+    if (gpu->unlocked_mhz)
+        return gpu->unlocked_mhz;
     return gpu_busy(gpu) ? highest(gpu) : lowest(gpu);
 }
 
@@ -150,7 +152,7 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigne
 {
     GPU_CALL(device, reasons);
     *reasons = nvmlClocksEventReasonNone;
-    if (!gpu_busy(gpu))
+    if (gpu->low_clock == SIM_LOW_CLOCK_ALWAYS || (gpu->low_clock == SIM_LOW_CLOCK_IDLE && !gpu_busy(gpu)))
         *reasons = nvmlClocksEventReasonGpuIdle;
     return NVML_SUCCESS;
 }

@@ -81,7 +81,9 @@ static void add_bus_id(struct text *text, const struct sim_gpu *gpu, unsigned do
     add_number(text, gpu->pci_domain, 16, domain_digits);
     add(text, ":");
     add_number(text, gpu->pci_bus, 16, 2);
-    add(text, ":00.0");
+    add(text, ":");
+    add_number(text, gpu->pci_device, 16, 2);
+    add(text, ".0");
 }
 
 /* Case and leading zeros do not matter, and the domain may be left out. */
@@ -129,6 +131,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
     memcpy(pci->busId, full.s, full.n);
     pci->domain = gpu->pci_domain;
     pci->bus = gpu->pci_bus;
+    pci->device = gpu->pci_device;
     pci->pciDeviceId = pci->pciSubSystemId = gpu->pci_device_id;
     return NVML_SUCCESS;
 }
@@ -146,6 +149,7 @@ nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t *pci)
     pci->version = nvmlPciInfoExt_v1;
     pci->domain = gpu->pci_domain;
     pci->bus = gpu->pci_bus;
+    pci->device = gpu->pci_device;
     pci->pciDeviceId = pci->pciSubSystemId = gpu->pci_device_id;
     pci->baseClass = 3;
     pci->subClass = 2;

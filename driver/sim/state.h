@@ -51,6 +51,12 @@ enum {
     SIM_FAULT_ABSENT = 4, /* the library that Go writes does not export the function */
 };
 
+enum {
+    SIM_LOW_CLOCK_IDLE = 0, /* while no program uses the GPU */
+    SIM_LOW_CLOCK_ALWAYS = 1,
+    SIM_LOW_CLOCK_NEVER = 2,
+};
+
 /* The effect of a kernel launch. */
 enum {
     SIM_COMPUTE_REFUSED = 0, /* the launch fails */
@@ -114,7 +120,14 @@ struct sim_gpu {
     char name[92];
     uint32_t l2_kib; /* 0 in a file of an earlier version: unknown */
     char uuid[48];   /* "GPU-..." */
-    char serial[32];
+    char serial[24];
+
+    /* Of a GPU that stands for one of another machine; all 0 in a file of an earlier version, as the bytes here were. */
+    uint16_t pci_device;
+    uint16_t unlocked_mhz; /* the SM clock without a lock; 0 is the lowest one while idle, otherwise the highest */
+    uint16_t low_clock;    /* SIM_LOW_CLOCK_...: whether the driver reports a reason for a low clock */
+    uint16_t held_open;    /* a program that NVML does not list has the GPU open: the driver forgets nothing */
+
     uint32_t pci_domain;
     uint32_t pci_bus;
     uint32_t pci_device_id;

@@ -12,7 +12,7 @@ static void forget_unheld(void)
     for (unsigned i = 0; i < host->gpu_count; i++) {
         struct sim_gpu *gpu = &host->gpus[i];
         sweep_processes(gpu);
-        if (gpu->persistence || gpu_busy(gpu))
+        if (gpu->persistence || gpu->held_open || gpu_busy(gpu))
             continue;
         gpu->power_limit_mw = gpu->power_default_mw;
         gpu->compute_mode = NVML_COMPUTEMODE_DEFAULT;

@@ -71,7 +71,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		err    error
 	)
 	if simulate != "" {
-		if models, err = machine.SimulatedModels(simulate); err != nil {
+		if models, err = machine.SimulatedModels("", simulate); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		found = strings.Join(prose.Numbered(names), ", ")
 	}
 	if len(models) == 0 {
-		if models, err = machine.SimulatedModels(starterHost); err != nil {
+		if models, err = machine.SimulatedModels("", starterHost); err != nil {
 			return err
 		}
 	}

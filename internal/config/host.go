@@ -111,7 +111,7 @@ func (l *loader) hostSimulate(h *Host, v value) {
 	}
 	if err := l.Simulate(spec); err != nil {
 		summary, detail := explain(err, fmt.Sprintf("cannot simulate %q", spec))
-		if !strings.Contains(detail, " x ") {
+		if !strings.Contains(detail, " x ") && !strings.Contains(detail, "host export") {
 			detail += " " + form
 		}
 		l.wrong(v, summary, "%s", detail)

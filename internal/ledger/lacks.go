@@ -38,6 +38,18 @@ func (b Book) GivenUp(uuid, boot, driver string) []resource.Degradation {
 	return known.GivenUp
 }
 
+// RecordGivenUp replaces what GivenUp lists.
+func (b Book) RecordGivenUp(uuid, boot, driver string, all []resource.Degradation) error {
+	data, err := json.MarshalIndent(lacks{formatVersion, boot, driver, all}, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(b.folder(), 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(b.LacksPath(uuid), append(data, '\n'), 0o644)
+}
+
 func otherDriver(a, b string) bool {
 	return a != b && a != resource.UnknownDriver && b != resource.UnknownDriver
 }
@@ -55,12 +67,8 @@ func (e Entry) GiveUp(d resource.Degradation, driver string, tried resource.Sett
 		if slices.ContainsFunc(known, func(o resource.Degradation) bool { return o.Feature == d.Feature }) {
 			return nil
 		}
-		data, err := json.MarshalIndent(lacks{formatVersion, e.BootID, driver, append(known, d)}, "", "  ")
-		if err != nil {
-			return err
-		}
 		news = true
-		return durable.WriteFile(e.Book.LacksPath(e.GPU), append(data, '\n'), 0o644)
+		return e.Book.RecordGivenUp(e.GPU, e.BootID, driver, append(known, d))
 	})
 	return news && err == nil, err
 }

@@ -68,7 +68,7 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	}
 	if c.Simulate != "" {
 		h.simDir = m.SimDir(c.Name)
-		if err := ensureSimulated(h.simDir, c, m.inLedger(c)); err != nil {
+		if err := m.ensureSimulated(c); err != nil {
 			return nil, err
 		}
 		h.Library = sim.LibraryPath(h.simDir)

@@ -122,7 +122,7 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	if diags.HasErrors() {
 		return nil, intent.Files, diags, nil
 	}
-	if err := once.settle(intent); err != nil {
+	if err := once.settle(intent, p.checkSimulate); err != nil {
 		return nil, nil, nil, err
 	}
 	p.Intent = intent
@@ -132,7 +132,7 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 // settle sets what flags do not: the session has no ssh, since only cosplay knows its
 // name, and its container does not restart after a reboot. If no configuration names a
 // host, the flags describe this machine.
-func (o *Once) settle(intent *config.Intent) error {
+func (o *Once) settle(intent *config.Intent, check func(spec string) error) error {
 	session := &intent.Sessions[0]
 	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
 	if o.Simulate == "" && o.Runtime == "" {
@@ -143,7 +143,7 @@ func (o *Once) settle(intent *config.Intent) error {
 		return fmt.Errorf("the configuration here describes host %q. Fix: remove --simulate and --runtime, or run cosplay in another folder", host.Name)
 	}
 	if o.Simulate != "" {
-		if err := machine.CheckSimulate(o.Simulate); err != nil {
+		if err := check(o.Simulate); err != nil {
 			return fmt.Errorf("--simulate: %w", err)
 		}
 		host.Simulate = o.Simulate

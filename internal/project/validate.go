@@ -1,7 +1,6 @@
 package project
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func (p *Project) Foresee() (hcl.Diagnostics, error) {
 		if h.Simulate == "" || slices.ContainsFunc(h.GPUs, namedByHost) {
 			continue
 		}
-		imagined, err := imagine(h)
+		imagined, err := imagine(p.Dir, h)
 		if err != nil {
 			return nil, err
 		}
@@ -58,15 +57,18 @@ func placed(attribute string) bool {
 }
 
 // imagine returns a simulated host as cosplay would create it.
-func imagine(h config.Host) (resource.Host, error) {
-	models, err := machine.SimulatedModels(h.Simulate)
-	host := resource.Host{Name: h.Name, Simulated: h.Simulate, Runtime: h.Runtime}
+func imagine(dir string, h config.Host) (resource.Host, error) {
+	host, err := machine.Simulated(dir, h.Simulate)
+	host.Name, host.Simulated, host.Runtime = h.Name, h.Simulate, h.Runtime
 	if h.Runtime == config.RuntimeAuto {
 		host.Runtime = resource.RuntimeNames("")[0] // the preferred one, which the machine may lack
 	}
-	for i, m := range models {
-		host.GPUs = append(host.GPUs, machine.Complete(resource.GPU{Host: h.Name, Index: i, UUID: fmt.Sprintf("GPU-%d", i), Model: m,
-			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], LowClockReason: true}))
+	for i := range host.GPUs {
+		g := &host.GPUs[i]
+		g.Host = h.Name
+		for n := range g.Slices {
+			g.Slices[n].Host = h.Name
+		}
 	}
 	return host, err
 }

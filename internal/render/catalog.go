@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/hostfile"
 	"cosplay/internal/place"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -294,7 +295,7 @@ func figuresOf(f resource.Fit) public.Figures {
 
 // FitJSON writes the fits as data.
 func FitJSON(w io.Writer, v FitView) error {
-	out := public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: publicModel(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
+	out := public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: hostfile.Model(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
 		Candidates: each(v.Candidates, figuresOf), Limits: list(v.Limits),
 		Shares: each(v.Shares, func(s place.Share) public.Share {
 			return public.Share{Sharing: string(s.Sharing), Sessions: s.Sessions, Profile: s.Slice.Profile, Percent: s.Slice.Percent, Alone: figuresOf(s.Alone), Busy: figuresOf(s.Busy)}
@@ -303,10 +304,4 @@ func FitJSON(w io.Writer, v FitView) error {
 		out.Error = v.Err.Error()
 	}
 	return JSON(w, out)
-}
-
-func publicModel(m resource.Model) public.Model {
-	return public.Model{Name: m.Name, ComputeCapability: m.ComputeCapability, SMs: m.SMs, MemoryMiB: m.MemoryMiB, BandwidthGBs: m.BandwidthGBs, L2MiB: m.L2MiB,
-		ClocksMHz: m.ClocksMHz, PowerMinMW: m.PowerMinMW, PowerDefaultMW: m.PowerDefaultMW, PowerMaxMW: m.PowerMaxMW, FP32PerSM: m.FP32PerSM, TensorPerSM: m.TensorPerSM,
-		MemorySlices: m.MemorySlices, ComputeSlices: m.ComputeSlices, Profiles: each(m.Profiles, func(p resource.Profile) public.Profile { return public.Profile(p) })}
 }

@@ -22,7 +22,7 @@ func TestNoCUDA(t *testing.T) {
 	if path := disguise.CUDALibrary("/nowhere/libnvidia-ml.so.1"); path != "" {
 		t.Skipf("this machine has one: %s", path)
 	}
-	models, err := machine.SimulatedModels("1 x h200")
+	models, err := machine.SimulatedModels("", "1 x h200")
 	if err != nil {
 		t.Fatal(err)
 	}

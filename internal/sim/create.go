@@ -39,11 +39,16 @@ type Options struct {
 // Create creates a host with one GPU for each model in a folder and replaces an existing host: the libraries and the
 // state, with MIG off, persistence off, default power and no clock lock.
 func Create(dir string, models []resource.Model, opts Options) error {
-	dir, err := filepath.Abs(dir)
+	state, err := newState(models, opts)
 	if err != nil {
 		return err
 	}
-	state, err := newState(models, opts)
+	return create(dir, state)
+}
+
+// create writes the files of a host with a state.
+func create(dir string, state []byte) error {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}

@@ -167,20 +167,24 @@ func (h *Host) addFault(f Fault) error {
 		if f.GPU != nil && (*f.GPU < 0 || *f.GPU >= int(host.gpu_count)) {
 			return fmt.Errorf("the host has no GPU %d; its %d GPUs are counted from 0", *f.GPU, int(host.gpu_count))
 		}
-		for i := range host.faults {
-			if host.faults[i].function[0] != 0 {
-				continue
-			}
-			host.faults[i].nth, host.faults[i].gpu = C.uint32_t(f.Nth), 0
-			if f.GPU != nil {
-				host.faults[i].gpu = C.uint32_t(*f.GPU + 1)
-			}
-			host.faults[i].action = actionNumbers[f.Action]
-			host.faults[i].code = C.uint32_t(f.Code)
-			return put(host.faults[i].function[:], f.Function)
-		}
-		return fmt.Errorf("there are %d faults already; clear them first", len(host.faults))
+		return putFault(host, f)
 	})
+}
+
+func putFault(host *C.struct_sim_host, f Fault) error {
+	for i := range host.faults {
+		if host.faults[i].function[0] != 0 {
+			continue
+		}
+		host.faults[i].nth, host.faults[i].gpu = C.uint32_t(f.Nth), 0
+		if f.GPU != nil {
+			host.faults[i].gpu = C.uint32_t(*f.GPU + 1)
+		}
+		host.faults[i].action = actionNumbers[f.Action]
+		host.faults[i].code = C.uint32_t(f.Code)
+		return put(host.faults[i].function[:], f.Function)
+	}
+	return fmt.Errorf("there are %d faults already; clear them first", len(host.faults))
 }
 
 // ClearFaults removes all faults.

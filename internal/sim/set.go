@@ -299,6 +299,7 @@ func reboot(gpu *C.struct_sim_gpu) {
 	gpu.power_limit_mw = gpu.power_default_mw
 	gpu.lock_min_mhz, gpu.lock_max_mhz = 0, 0
 	gpu.lost = 0
+	gpu.unlocked_mhz, gpu.low_clock, gpu.held_open = 0, 0, 0
 	clear(gpu.instances[:])
 	clear(gpu.processes[:])
 }

@@ -2,8 +2,6 @@ package state
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cosplay/internal/checksum"
 	"cosplay/internal/resource"
 )
 
@@ -42,8 +41,6 @@ var migrations = map[int]func(document) error{
 	1: func(document) error { return nil }, // it had no checksum; all fields have the same meaning
 }
 
-const sumPrefix = "sha256:"
-
 // encode writes a state in the current format.
 func encode(p resource.Prior, version string) ([]byte, error) {
 	data, err := json.MarshalIndent(file{head{FormatVersion: formatVersion, CosplayVersion: version}, p}, "", "  ")
@@ -51,16 +48,7 @@ func encode(p resource.Prior, version string) ([]byte, error) {
 		return nil, err
 	}
 	data = append(data, '\n')
-	return bytes.Replace(data, []byte(`"checksum": ""`), []byte(`"checksum": "`+checksum(data, "")+`"`), 1), nil
-}
-
-// checksum returns the checksum of a file that contains the given one.
-func checksum(data []byte, written string) string {
-	before, after, _ := bytes.Cut(data, []byte(written))
-	sum := sha256.New()
-	sum.Write(before)
-	sum.Write(after)
-	return sumPrefix + hex.EncodeToString(sum.Sum(nil))
+	return checksum.Fill(data), nil
 }
 
 // decode reads a state of any version up to the current one.
@@ -97,8 +85,8 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 
 // judge checks that this cosplay can read the file and that the file is intact.
 func (h head) judge(data []byte) *Refusal {
-	summed := len(h.Checksum) == len(sumPrefix)+2*sha256.Size
-	fits := summed && checksum(data, h.Checksum) == h.Checksum
+	summed := checksum.Is(h.Checksum)
+	fits := summed && checksum.Of(data, h.Checksum) == h.Checksum
 	switch {
 	case h.FormatVersion > formatVersion && summed && !fits:
 		return refusal(Altered, fmt.Sprintf("it has format version %d, which only a newer cosplay writes, but its checksum does not fit: it was damaged", h.FormatVersion))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cosplay/internal/checksum"
 	"cosplay/internal/resource"
 	"cosplay/internal/wiretest"
 )
@@ -71,9 +72,9 @@ func TestDamage(t *testing.T) {
 
 // reseal writes the checksum of a file that was changed.
 func reseal(content string) string {
-	i := strings.Index(content, sumPrefix)
-	old := content[i : i+len(sumPrefix)+64]
-	return strings.Replace(content, old, checksum([]byte(content), old), 1)
+	i := strings.Index(content, "sha256:")
+	old := content[i : i+len("sha256:")+64]
+	return strings.Replace(content, old, checksum.Of([]byte(content), old), 1)
 }
 
 // TestNextStep checks that only an intact backup is recommended.
@@ -261,7 +262,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(must(encode(resource.Prior{Lineage: "a", GPUs: some().GPUs[:1]}, "1")))
 	f.Add([]byte(`{"format_version": 1, "lineage": "a", "boot_ids": {"lab": "b"}, "gpus": [{"host": "lab", "uuid": "GPU-0", "baseline": {"mig": true}}],
 		"sessions": [{"address": "session.a[1]", "id": "a-1", "slice": {"start": 3}, "handle": {"uuid": "MIG-0"}, "container": {"id": "c"}}, {"address": "session.b[\"x\"]"}]}`))
-	f.Add([]byte(`{"format_version": 2, "checksum": "` + sumPrefix + strings.Repeat("0", 64) + `", "lineage": "a"}`))
+	f.Add([]byte(`{"format_version": 2, "checksum": "sha256:` + strings.Repeat("0", 64) + `", "lineage": "a"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, refusal := decode(data)
 		if refusal != nil {

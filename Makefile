@@ -87,7 +87,7 @@ check: lib format-check ## what must pass before a commit: format, vet, lint, te
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) ./...
 
 check-long: lib ## the fuzzers, a minute each; every function of the driver made unavailable
-	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \
+	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/hostfile:FuzzDecode internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \
 	  echo "$$fuzzer"; \
 	  $(GO) test ./$${fuzzer%%:*} -run '^$$' -fuzz "^$${fuzzer#*:}$$" -fuzztime 60s -fuzzminimizetime 20x || exit 1; \
 	done

@@ -68,19 +68,9 @@ func (d device) readCores(gpu *resource.GPU) error {
 	}
 	major, minor, err := d.capability() // without it the SMs cannot be computed from the cores
 	if err == nil {
-		gpu.Model.SMs = cores / coresPerSM(major, minor)
+		gpu.Model.SMs = cores / resource.CoresPerSM(major, minor)
 	}
 	return err
-}
-
-// coresPerSM is the number of FP32 lanes that NVML counts as cores (CUDA
-// programming guide, arithmetic instructions by compute capability).
-func coresPerSM(major, minor int) int {
-	switch {
-	case major == 6 && minor == 0, major == 7, major == 8 && minor == 0:
-		return 64
-	}
-	return 128
 }
 
 func (d device) memoryClock() (uint32, error) {

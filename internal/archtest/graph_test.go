@@ -34,7 +34,7 @@ var groups = []group{
 	{name: "observe", packages: []string{"internal/observe"}, imports: []string{"values"}},
 	{name: "apply", packages: []string{"internal/apply"}, imports: []string{"values", "tools", "decisions", "records"}},
 	{name: "render", packages: []string{"internal/render"}, imports: []string{"values", "tools", "decisions", "apply"}},
-	{name: "machine", packages: []string{"internal/machine"}, imports: []string{"values", "decisions", "records", "hardware", "sessions", "observe", "apply"}},
+	{name: "machine", packages: []string{"internal/machine"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "observe", "apply"}},
 	{name: "project", packages: []string{"internal/project"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "observe", "apply", "machine"}},
 	{name: "recovery", packages: []string{"internal/recovery"}, imports: []string{"values", "tools", "decisions", "records", "sessions", "apply", "machine", "project"}},
 	{name: "selftest", packages: []string{"internal/selftest"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "machine", "project"}},

@@ -23,7 +23,7 @@ type source func(inv *invocation, cmd *cobra.Command, typed string) []cobra.Comp
 
 // argumentSources has the sources of arguments, by their words in the usage of a command.
 var argumentSources = map[string]source{
-	"SESSION": sessionNames, "ADDRESS": addresses, "FROM": addresses, "GPU": targetNames, "NAME": outputNames, "KEY": simKeys,
+	"SESSION": sessionNames, "ADDRESS": addresses, "FROM": addresses, "GPU": targetNames, "HOST": hostNames, "NAME": outputNames, "KEY": simKeys,
 }
 
 // flagSources has the sources of flags, by their names or by the word for their value.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/catalog"
+	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/hostfile"
@@ -86,8 +88,12 @@ func readHost(ctx context.Context, p *opened, name string) (resource.Host, error
 		p.Intent.Hosts = slices.DeleteFunc(slices.Clone(hosts), func(h config.Host) bool { return h.Name != name })
 	}
 	live, err := p.Hardware(ctx)
-	if err != nil {
-		return resource.Host{}, fmt.Errorf("there is no GPU to export: %w", err)
+	var failed *agent.Error
+	switch {
+	case errors.As(err, &failed) && failed.Call == "dlopen":
+		return resource.Host{}, fmt.Errorf("there is no GPU to export, since there is no NVML library. Fix: run this command on the machine that has the GPUs, with NVIDIA's driver\n  %w", err)
+	case err != nil:
+		return resource.Host{}, fmt.Errorf("nothing was exported: %w", err)
 	}
 	host := live.Hosts[0]
 	if len(host.GPUs)+len(host.Unusable) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"cosplay/internal/hostfile"
 	"cosplay/internal/resource"
 )
 
@@ -111,7 +112,7 @@ func (l *loader) hostSimulate(h *Host, v value) {
 	}
 	if err := l.Simulate(spec); err != nil {
 		summary, detail := explain(err, fmt.Sprintf("cannot simulate %q", spec))
-		if !strings.Contains(detail, " x ") && !strings.Contains(detail, "host export") {
+		if !strings.Contains(detail, " x ") && !hostfile.Names(spec) {
 			detail += " " + form
 		}
 		l.wrong(v, summary, "%s", detail)

@@ -11,8 +11,20 @@ import (
 func exported(h resource.Host, cosplay string) public.HostExport {
 	return public.HostExport{
 		Format: public.Format{FormatVersion: version}, Kind: kind, Cosplay: cosplay, Driver: h.Driver, GPUs: each(h.GPUs, exportedGPU),
-		Unusable: each(h.Unusable, func(u resource.Unusable) public.Unusable { return public.Unusable(u) }),
+		Unusable: each(h.Unusable, func(u resource.Unusable) public.Unusable {
+			u.Message = message(u.Code, u.Message)
+			return public.Unusable(u)
+		}),
 	}
+}
+
+// message is NVML's text. Of a function that the library lacks, the agent has a text with the library's path.
+func message(code int, text string) string {
+	const functionNotFound = 13
+	if code == functionNotFound {
+		return "Function Not Found"
+	}
+	return text
 }
 
 func exportedGPU(g resource.GPU) public.ExportedGPU {
@@ -27,7 +39,7 @@ func exportedGPU(g resource.GPU) public.ExportedGPU {
 			return public.Process{PID: p.PID, MemoryMiB: p.MemoryMiB, GPUInstance: p.GPUInstance, ComputeInstance: p.ComputeInstance}
 		}),
 		Degraded: each(slices.DeleteFunc(slices.Clone(g.Degraded), isTimeSlice), func(d resource.Degradation) public.Degradation {
-			return public.Degradation{Feature: string(d.Feature), Call: d.Call, Code: d.Code, Message: d.Message, Set: d.Set}
+			return public.Degradation{Feature: string(d.Feature), Call: d.Call, Code: d.Code, Message: message(d.Code, d.Message), Set: d.Set}
 		}),
 	}
 }

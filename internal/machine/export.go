@@ -36,7 +36,7 @@ func readExport(dir, path string) (host resource.Host, digest string, err error)
 	data, err := durable.ReadRecord(full)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = &ExportError{path, fmt.Sprintf("does not exist in %s. Fix: run cosplay host export -o %s on the machine that has the GPUs, and copy the file here", filepath.Dir(full), filepath.Base(path))}
+		err = &ExportError{path, fmt.Sprintf("does not exist. Fix: run cosplay host export -o %s on the machine that has the GPUs, and copy the file to %s", filepath.Base(path), filepath.Dir(full))}
 	case err != nil:
 		err = &ExportError{path, "cannot be read: " + err.Error()}
 	default:

@@ -26,7 +26,7 @@ type ExportedGPU struct {
 	ComputeMode    string          `json:"compute_mode"`        // default, prohibited or exclusive process
 	SMClockMHz     int             `json:"sm_clock_mhz"`        // SM clock at the time of the export, MHz; NVML cannot read a lock
 	LowClockReason bool            `json:"low_clock_reason"`    // it was idle or throttled then
-	Slices         []ExportedSlice `json:"slices,omitempty"`    // MIG slices, whoever created them
+	Slices         []ExportedSlice `json:"slices,omitempty"`    // all MIG slices, also those of sessions
 	Processes      []Process       `json:"processes,omitempty"` // that use the GPU, without names
 	Degraded       []Degradation   `json:"degraded,omitempty"`  // what the driver does not offer on the GPU
 }

@@ -63,6 +63,7 @@ var outputs = []output{
 	{"build", public.Built{}, "", nil},
 	{"fmt", public.Formatted{}, "", nil},
 	{"version", public.Version{}, "", nil},
+	{"host export", public.HostExport{}, "cosplay host export", nil},
 	{"sim show", public.Simulated{}, "cosplay sim show", nil},
 }
 

@@ -52,6 +52,16 @@ func (m Model) DividesSMs() bool {
 	return err == nil && number >= 7
 }
 
+// CoresPerSM is the number of FP32 lanes that NVML counts as cores (CUDA programming guide, arithmetic instructions by
+// compute capability).
+func CoresPerSM(major, minor int) int {
+	switch {
+	case major == 6 && minor == 0, major == 7, major == 8 && minor == 0:
+		return 64
+	}
+	return 128
+}
+
 // MaxClockMHz is the highest lockable SM clock: what an unlocked GPU runs at.
 func (m Model) MaxClockMHz() int {
 	if len(m.ClocksMHz) == 0 {

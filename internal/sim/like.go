@@ -54,6 +54,7 @@ func imprint(gpu *C.struct_sim_gpu, g resource.GPU) error {
 		gpu.memory_slices = 1
 	}
 	gpu.compute_mode = C.uint32_t(g.ComputeMode)
+	gpu.cores = C.uint32_t(g.Model.SMs * resource.CoresPerSM(int(gpu.capability_major), int(gpu.capability_minor)))
 	if !g.Unread(resource.FeaturePower) {
 		gpu.power_limit_mw = C.uint32_t(g.PowerMW)
 	}
@@ -81,7 +82,7 @@ func memoryGBs(gpu *C.struct_sim_gpu) float64 {
 	return math.Round(2 * float64(gpu.memory_clock_mhz) * float64(gpu.bus_bits) / 8 / 1000)
 }
 
-// imprintClock makes the unlocked GPU report the SM clock that was read. It may be that of a lock, which nobody can read.
+// imprintClock makes the unlocked GPU report the SM clock that was read. It may be that of a lock, which NVML cannot read.
 func imprintClock(gpu *C.struct_sim_gpu, g resource.GPU) {
 	busy := len(g.Processes) > 0
 	usual := gpu.clocks_mhz[0]

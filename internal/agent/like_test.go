@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -140,5 +142,20 @@ func TestExportOfOtherHardware(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestExportOfTooManyAnswers: a host with more different failures than a simulated host can have is refused, and nothing
+// is written.
+func TestExportOfTooManyAnswers(t *testing.T) {
+	_, client := newHost(t, Options{}, "h200", "h200")
+	h := read(t, client)
+	for _, c := range Calls()[8:28] {
+		h.GPUs[1].Degraded = append(h.GPUs[1].Degraded, resource.Degradation{Feature: "x", Call: c.Name, Code: 3})
+	}
+	dir := filepath.Join(t.TempDir(), "host")
+	err := sim.CreateLike(dir, h, sim.Options{})
+	if err == nil || !strings.Contains(err.Error(), "failed: a simulated host has room for 16 faults") || sim.Is(dir) {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,8 +45,11 @@ The file has models, MIG profiles with their placements, clocks, power limits, s
 }
 
 func (inv *invocation) exportHost(ctx context.Context, name, out string) error {
-	if out != "" && !hostfile.Names(out) {
+	switch {
+	case out != "" && !hostfile.Names(out):
 		return fmt.Errorf("--out %s: the name of the file has to end in %s, by which simulate and --on know it from the name of a GPU", out, hostfile.Ending)
+	case strings.HasSuffix(out, ".hcl.json"):
+		return fmt.Errorf("--out %s: files whose names end in .hcl.json are configurations; choose another name", out)
 	}
 	p, err := inv.open(project.Options{HostsOnly: true, MayBeEmpty: true})
 	if err != nil {
@@ -68,7 +72,8 @@ func (inv *invocation) exportHost(ctx context.Context, name, out string) error {
 		return fmt.Errorf("writing %s: %w", out, err)
 	}
 	fmt.Fprintf(inv.Out, "Wrote %s: host %s with %s.\n", out, host.Name, prose.Count(len(host.GPUs)+len(host.Unusable), "GPU"))
-	fmt.Fprintf(inv.Out, "Next, where the file is: simulate = %q in a host block, or cosplay fit 2060 --on %s\n", out, out)
+	file := filepath.Base(out)
+	fmt.Fprintf(inv.Out, "Next, where the file is: simulate = %q in a host block, or cosplay fit 2060 --on %s\n", file, file)
 	return nil
 }
 

@@ -167,7 +167,10 @@ func (h *Host) addFault(f Fault) error {
 		if f.GPU != nil && (*f.GPU < 0 || *f.GPU >= int(host.gpu_count)) {
 			return fmt.Errorf("the host has no GPU %d; its %d GPUs are counted from 0", *f.GPU, int(host.gpu_count))
 		}
-		return putFault(host, f)
+		if err := putFault(host, f); err != nil {
+			return fmt.Errorf("%w; clear some first", err)
+		}
+		return nil
 	})
 }
 
@@ -184,7 +187,7 @@ func putFault(host *C.struct_sim_host, f Fault) error {
 		host.faults[i].code = C.uint32_t(f.Code)
 		return put(host.faults[i].function[:], f.Function)
 	}
-	return fmt.Errorf("there are %d faults already; clear them first", len(host.faults))
+	return fmt.Errorf("a simulated host has room for %d faults", len(host.faults))
 }
 
 // ClearFaults removes all faults.

@@ -31,7 +31,7 @@ func (inv *invocation) ls() *cobra.Command {
 		Long: `List the GPUs that a session can present.
 
 With --on or --max-error only those that the GPU of a host has the memory for, and whose FP32 rate it can match within
-the error. The host is the project's (or this machine); with --on it is one of the catalog.`,
+the error. The host is the project's (or this machine); with --on it is one of the catalog, or that of a file of cosplay host export.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			targets, err := ofArchitecture(catalog.Targets(), arch)
@@ -50,12 +50,12 @@ the error. The host is the project's (or this machine); with --on it is one of t
 	flags := cmd.Flags()
 	flags.StringVar(&arch, "arch", "", "only this `architecture`: turing, ampere, ...")
 	flags.StringVar(&on, "on", "", onUsage)
-	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host")
+	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host, or of an exported one")
 	flags.StringVar(&maxError, "max-error", "", "only targets whose FP32 rate the host's GPU matches within this `share`, 5% or 0.05")
 	return cmd
 }
 
-const onUsage = "a `host` of the catalog instead of the project's: h200, a100-80gb, l40s, ..."
+const onUsage = "a `host` of the catalog instead of the project's: h200, a100-80gb, l40s, ..., or the file of an exported host"
 
 // presentable keeps the targets that a slice of a GPU or the whole of it can present. Without a maximum error these
 // are the targets that it has the memory for.
@@ -143,7 +143,7 @@ func (inv *invocation) fit() *cobra.Command {
 		Long: `Show every slice that could hold the target, with the best clock for it and the error that remains.
 With --matrix, show every target of the catalog with the slice that cosplay would choose for it.
 
-The host is the project's (or this machine); with --on it is one of the catalog.`,
+The host is the project's (or this machine); with --on it is one of the catalog, or that of a file of cosplay host export.`,
 		Example: `  cosplay fit 3090 --on h200
   cosplay fit --matrix --on h200 --csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -179,7 +179,7 @@ The host is the project's (or this machine); with --on it is one of the catalog.
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&on, "on", "", onUsage)
-	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host")
+	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host, or of an exported one")
 	flags.BoolVar(&sharing, "sharing", false, "also show what each kind of sharing gives, alone and while all sessions are busy")
 	flags.BoolVar(&matrix, "matrix", false, "show every target of the catalog with the slice that cosplay would choose")
 	flags.BoolVar(&csv, "csv", false, "with --matrix: write comma-separated values, with a header")
@@ -248,8 +248,7 @@ func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resourc
 // project's host.
 func (inv *invocation) model(ctx context.Context, on string, gpu int) (m resource.Model, where string, err error) {
 	if on != "" {
-		m, err = catalog.HostModel(on)
-		return m, "from the catalog", err
+		return modelOn(on, gpu)
 	}
 	g, err := inv.liveGPU(ctx, gpu)
 	if err != nil {

@@ -131,9 +131,11 @@ func begin() <-chan struct{} {
 	return over
 }
 
+func (p *Project) checkSimulate(spec string) error { return machine.CheckSimulate(p.Dir, spec) }
+
 func (p *Project) reading() config.Options {
 	return config.Options{Begin: begin, Timestamp: p.timestamp, Dir: p.Dir, Home: machine.HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
-		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Derive: catalog.Derive, Capabilities: catalog.Capabilities, Simulate: machine.CheckSimulate}
+		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Derive: catalog.Derive, Capabilities: catalog.Capabilities, Simulate: p.checkSimulate}
 }
 
 // OpenForRecovery opens a project even if its configuration is not valid: with the hosts

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/hostfile"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -80,7 +81,7 @@ func (v MatrixView) summary() string {
 
 // MatrixJSON writes the choices as data.
 func MatrixJSON(w io.Writer, v MatrixView) error {
-	return JSON(w, public.FitMatrix{Format: public.V1, Model: publicModel(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options), Choices: each(v.Choices, choiceOf)})
+	return JSON(w, public.FitMatrix{Format: public.V1, Model: hostfile.Model(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options), Choices: each(v.Choices, choiceOf)})
 }
 
 func choiceOf(c Choice) public.Choice {

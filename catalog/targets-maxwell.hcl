@@ -1,5 +1,5 @@
 # Targets, GPUs that a session can present: Maxwell, 2014.
-# Rates are dense; the GPUs have no tensor cores. MiB are as printed on the box: NVML shows up to 1 % less.
+# Rates are dense; the GPUs have no tensor cores. MiB are as printed on the box.
 
 target "gtx-750" {
   name    = "NVIDIA GeForce GTX 750"

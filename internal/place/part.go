@@ -64,6 +64,8 @@ func (b *gpuModel) offers(c *class, row int) bool {
 
 func (b *gpuModel) offersPart(c *class, name string) bool {
 	switch {
+	case !c.mayHave(false):
+		return false
 	case c.slice != "":
 		return c.slice == name
 	case resource.Variant(name):

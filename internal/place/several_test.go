@@ -52,13 +52,17 @@ func TestOneModelForAllDevices(t *testing.T) {
 
 // TestNoSlicesForSeveralDevices says why GPUs that stay in MIG mode are of no use.
 func TestNoSlicesForSeveralDevices(t *testing.T) {
-	gpus := rack("lab", "h200", "h200")
-	for i := range gpus {
-		gpus[i].MIG, gpus[i].FixedMIG = true, true
-	}
-	r := Place(gpus, each(2, ask("lab", "a", 1, "2060")))
-	if len(r.Refused) != 1 || !strings.Contains(r.Refused[0].What, "a CUDA process enumerates one MIG device") {
-		t.Errorf("in MIG mode:\n%s", r)
+	for host, target := range map[string]string{"h200": "2060", "h100": "rtx-a2000-12gb"} { // the latter comes closer in a compute instance
+		gpus := rack("lab", host, host)
+		for i := range gpus {
+			gpus[i].MIG, gpus[i].FixedMIG = true, true
+		}
+		requests := each(2, ask("lab", "a", 1, target))
+		requests[0].Want.Fit.Prefer = resource.PreferBandwidth
+		r := Place(gpus, requests)
+		if len(r.Refused) != 1 || !strings.Contains(r.Refused[0].What, "a CUDA process enumerates one MIG device") {
+			t.Errorf("%s on %s in MIG mode:\n%s", target, host, r)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -230,11 +229,16 @@ func (l *nvmlLibrary) device(uuid string) (device, error) {
 }
 
 func (l *nvmlLibrary) read() (*resource.Host, error) {
-	pages := l.book.Read
 	if l.book.Dir == "" {
-		pages = func() ([]resource.Page, error) { return nil, nil }
+		return l.readGPUs()
 	}
-	return ofOneMoment(pages, l.readGPUs)
+	return ofOneMoment(l.book, l.readGPUs)
+}
+
+// pages are those of the ledger. The stamp is another one after they have changed.
+type pages interface {
+	Read() ([]resource.Page, error)
+	Stamp() (string, error)
 }
 
 // maxReads bounds the readings of a host that other projects change all the time: then an older ledger is better than none.
@@ -242,19 +246,23 @@ const maxReads = 5
 
 // ofOneMoment reads the GPUs until the ledger is the same before and after. While a project gives its GPU back, the
 // ledger of before and the GPU of after would look like a GPU that a project holds without MIG.
-func ofOneMoment(pages func() ([]resource.Page, error), gpus func() (*resource.Host, error)) (host *resource.Host, err error) {
-	before, err := pages()
-	if err != nil {
-		return nil, err
-	}
+func ofOneMoment(ledger pages, gpus func() (*resource.Host, error)) (host *resource.Host, err error) {
+	before, err := ledger.Stamp()
 	for range maxReads {
+		if err != nil {
+			return nil, err
+		}
 		if host, err = gpus(); err != nil {
 			return nil, err
 		}
-		if host.Ledger, err = pages(); err != nil || reflect.DeepEqual(before, host.Ledger) {
+		if host.Ledger, err = ledger.Read(); err != nil {
+			return nil, err
+		}
+		var after string
+		if after, err = ledger.Stamp(); before == after {
 			break
 		}
-		before = host.Ledger
+		before = after
 	}
 	return host, err
 }

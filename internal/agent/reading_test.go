@@ -34,14 +34,20 @@ func TestReading(t *testing.T) {
 	}
 }
 
+// ledgerAt is a ledger with a serial number.
+type ledgerAt struct{ serial *int }
+
+func (l ledgerAt) Read() ([]resource.Page, error) {
+	return []resource.Page{{UUID: "GPU-0", Holders: []resource.Holder{{Lineage: "a", Serial: *l.serial}}}}, nil
+}
+
+func (l ledgerAt) Stamp() (string, error) { return fmt.Sprint(*l.serial), nil }
+
 // TestReadingOfOneMoment: the GPUs are read again after a project has changed the ledger, and not for ever.
 func TestReadingOfOneMoment(t *testing.T) {
 	for _, c := range []struct{ changes, reads int }{{0, 1}, {1, 2}, {3, 4}, {100, maxReads}} {
 		serial, reads := 0, 0
-		pages := func() ([]resource.Page, error) {
-			return []resource.Page{{UUID: "GPU-0", Holders: []resource.Holder{{Lineage: "a", Serial: serial}}}}, nil
-		}
-		host, err := ofOneMoment(pages, func() (*resource.Host, error) {
+		host, err := ofOneMoment(ledgerAt{&serial}, func() (*resource.Host, error) {
 			if reads++; reads <= c.changes {
 				serial++
 			}

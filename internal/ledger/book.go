@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -58,33 +60,69 @@ func unwritable(err error) error {
 
 func (b Book) moving() string          { return filepath.Join(b.Dir, "moving") }
 func (b Book) folder() string          { return filepath.Join(b.Dir, "ledger") }
-func (b Book) path(uuid string) string { return filepath.Join(b.folder(), uuid+".json") }
+func (b Book) path(uuid string) string { return filepath.Join(b.folder(), uuid+pageSuffix) }
 
 // Read returns the pages of all GPUs that have a holder, by UUID; none if there is no ledger.
-func (b Book) Read() ([]resource.Page, error) {
-	entries, err := os.ReadDir(b.folder())
+func (b Book) Read() (all []resource.Page, err error) {
+	for page, err := range b.Pages() {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page)
+	}
+	slices.SortFunc(all, func(a, b resource.Page) int { return strings.Compare(a.UUID, b.UUID) })
+	return all, nil
+}
+
+// Pages are what Read returns, each read when it is asked for; the last one may be an error.
+func (b Book) Pages() iter.Seq2[resource.Page, error] {
+	return func(yield func(resource.Page, error) bool) {
+		entries, err := b.entries()
+		if err != nil {
+			yield(resource.Page{}, err)
+			return
+		}
+		for _, e := range entries {
+			page, err := b.read(strings.TrimSuffix(e.Name(), pageSuffix))
+			gone := err == nil && len(page.Holders) == 0 // it was released since the listing
+			if !gone && (!yield(page, err) || err != nil) {
+				return
+			}
+		}
+	}
+}
+
+const pageSuffix = ".json"
+
+func (b Book) entries() ([]os.DirEntry, error) {
+	all, err := os.ReadDir(b.folder())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the host's ledger: %w", err)
 	}
-	var all []resource.Page
+	return slices.DeleteFunc(all, func(e os.DirEntry) bool {
+		return !strings.HasSuffix(e.Name(), pageSuffix) || strings.HasPrefix(e.Name(), ".")
+	}), nil
+}
+
+// Stamp is another text after any page has changed: each change makes a new file.
+func (b Book) Stamp() (string, error) {
+	entries, err := b.entries()
+	var text []byte
 	for _, e := range entries {
-		uuid, isPage := strings.CutSuffix(e.Name(), ".json")
-		if !isPage || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		g, err := b.read(uuid)
+		info, err := e.Info()
 		if err != nil {
-			return nil, err
+			continue // it was removed since the listing
 		}
-		if len(g.Holders) > 0 { // otherwise it was released since the listing
-			all = append(all, g)
+		text = fmt.Appendf(text, "%s %d %d", e.Name(), info.Size(), info.ModTime().UnixNano())
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			text = fmt.Appendf(text, " %d", stat.Ino)
 		}
+		text = append(text, '\n')
 	}
-	slices.SortFunc(all, func(a, b resource.Page) int { return strings.Compare(a.UUID, b.UUID) })
-	return all, nil
+	return string(text), err
 }
 
 func (b Book) read(uuid string) (resource.Page, error) {

@@ -163,11 +163,10 @@ func (p *Project) RefuseCopy(prior resource.Prior) error {
 		if book.Dir == "" {
 			continue // cosplay may change nothing on this host
 		}
-		pages, err := book.Read()
-		if err != nil {
-			return err
-		}
-		for _, page := range pages {
+		for page, err := range book.Pages() {
+			if err != nil {
+				return err
+			}
 			h, holds := page.Holder(prior.Lineage)
 			switch {
 			case !holds:

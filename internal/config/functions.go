@@ -59,10 +59,10 @@ var valueFunctions = map[string]function.Function{
 	"can": tryfunc.CanFunc, "try": tryfunc.TryFunc,
 	"issensitive": isSensitiveFunc, "nonsensitive": nonSensitive, "sensitive": makeSensitive,
 	"tobool":   stdlib.MakeToFunc(cty.Bool),
-	"tolist":   stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
+	"tolist":   toCollection(cty.List(cty.DynamicPseudoType)),
 	"tomap":    stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
 	"tonumber": stdlib.MakeToFunc(cty.Number),
-	"toset":    stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
+	"toset":    toCollection(cty.Set(cty.DynamicPseudoType)),
 	"tostring": stdlib.MakeToFunc(cty.String),
 }
 
@@ -126,4 +126,33 @@ func digestOf(digest func() hash.Hash, write func([]byte) string) function.Funct
 		sum.Write([]byte(s))
 		return write(sum.Sum(nil)), nil
 	}, "str")
+}
+
+// toCollection is stdlib.MakeToFunc for a list or a set. That compares the types of each two elements of a tuple, which
+// takes seconds with ten thousand.
+func toCollection(of cty.Type) function.Function {
+	convert := stdlib.MakeToFunc(of)
+	return function.New(&function.Spec{
+		Params: convert.Params(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			return convert.ReturnTypeForValues([]cty.Value{asList(args[0])})
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			return convert.Call([]cty.Value{asList(args[0])})
+		},
+	})
+}
+
+// asList returns a tuple whose elements have one type as a list.
+func asList(v cty.Value) cty.Value {
+	if v.IsMarked() || v.IsNull() || !v.IsKnown() || !v.Type().IsTupleType() || v.LengthInt() == 0 {
+		return v
+	}
+	types := v.Type().TupleElementTypes()
+	for _, t := range types {
+		if !t.Equals(types[0]) {
+			return v
+		}
+	}
+	return cty.ListVal(v.AsValueSlice())
 }

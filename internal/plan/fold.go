@@ -116,7 +116,9 @@ func FoldInto(to *resource.Prior, op Op, made Made) {
 		p = p.Forget(op.Address)
 	case LeaveGPU, EnsureImage: // the state does not have them
 	}
-	slices.SortFunc(p.GPUs, resource.PriorGPU.Compare)
+	if len(p.GPUs) > len(prior.GPUs) {
+		slices.SortFunc(p.GPUs, resource.PriorGPU.Compare)
+	}
 	*to = p.Remembering()
 }
 
@@ -139,6 +141,9 @@ func Part(prior resource.Prior, op Op) resource.Prior {
 	case DestroySlice:
 		session = op.Address
 		was, _ := prior.Session(op.Address)
+		if !was.Slice.Shared() {
+			break
+		}
 		with = func(s *resource.PriorSession) bool { return onOneSlice(s, &was) }
 	case Prepare:
 		session = op.Session.Address
@@ -157,7 +162,10 @@ func Part(prior resource.Prior, op Op) resource.Prior {
 		part.Sessions = append(part.Sessions, s)
 	}
 	for i := range prior.Sessions {
-		if s := &prior.Sessions[i]; with != nil && s.Address != session && with(s) {
+		if with == nil {
+			break
+		}
+		if s := &prior.Sessions[i]; s.Address != session && with(s) {
 			part.Sessions = append(part.Sessions, *s)
 		}
 	}
@@ -261,7 +269,7 @@ func edit(p *resource.Prior, a resource.Address, change func(*resource.PriorSess
 	i, found := sort.Find(len(p.Sessions), func(i int) int { return a.Compare(p.Sessions[i].Address) })
 	switch empty := s.Handle == nil && s.Body == nil; {
 	case found && empty:
-		p.Sessions = slices.Delete(p.Sessions, i, i+1)
+		p.Sessions = removed(p.Sessions, i)
 	case found:
 		p.Sessions[i] = s
 	case !empty:
@@ -269,8 +277,21 @@ func edit(p *resource.Prior, a resource.Address, change func(*resource.PriorSess
 	}
 }
 
+// removed removes an element of a list, and moves the fewer of the others: a fleet is destroyed from its begin.
+func removed[T any](list []T, i int) []T {
+	if i > len(list)/2 {
+		return slices.Delete(list, i, i+1)
+	}
+	copy(list[1:i+1], list[:i])
+	clear(list[:1])
+	return list[1:]
+}
+
 // SharedByOther reports whether another session has the MIG slice of a session, too.
 func SharedByOther(prior resource.Prior, s resource.PriorSession) bool {
+	if !s.Slice.Shared() {
+		return false
+	}
 	for i := range prior.Sessions {
 		if o := &prior.Sessions[i]; o.Address != s.Address && onOneSlice(o, &s) {
 			return true

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -146,7 +148,7 @@ func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve fu
 	if len(keys) == 0 {
 		say("no key can log in; set authorized_keys, or use cosplay exec")
 	}
-	server = &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey}
+	server = &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey, Load: adapt()}
 	return server, func() {
 		go func() {
 			if err := server.Serve(l); err != nil {
@@ -154,6 +156,26 @@ func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve fu
 			}
 		}()
 	}, nil
+}
+
+// fewConnections is up to how many connections may leave much garbage.
+const fewConnections = 16
+
+// adapt returns a function that sets the Go runtime to the number of ssh connections. Each needs one processor at most:
+// with more, the goroutines of one transfer would wake threads in turn, which takes more time than their work. Each
+// packet is a new object: with the usual 100 percent of garbage a tenth of a transfer's time would go into collecting it.
+func adapt() func(connections int) {
+	processors, garbage := runtime.GOMAXPROCS(0), 0
+	return func(connections int) {
+		runtime.GOMAXPROCS(min(max(1, connections), processors))
+		before := garbage
+		if garbage = 100; connections <= fewConnections {
+			garbage = 400
+		}
+		if garbage != before {
+			debug.SetGCPercent(garbage)
+		}
+	}
 }
 
 // idle waits for a signal to end; without a command, other signals have no recipient.

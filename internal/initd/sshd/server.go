@@ -32,12 +32,15 @@ type Server struct {
 	HostKey  ssh.Signer
 	Beat     time.Duration // between two requests that a client must answer; 0 is 30 s
 	Grace    time.Duration // until a client must have logged in; 0 is 20 s
+	Load     func(n int)   // called when the number of connections changes; nil is nothing
 
 	gate   gate
 	mu     sync.Mutex
 	closed bool
 	open   map[io.Closer]bool // listener and connections
 	ended  sync.WaitGroup     // of all these; added to before closed
+
+	connections int
 }
 
 // ParseKeys reads lines of authorized_keys. The notes list refused lines by number: ignoring the options of a line
@@ -116,29 +119,33 @@ func (s *Server) forget(c io.Closer) {
 	s.ended.Done()
 }
 
+func (s *Server) load(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connections += change; s.Load != nil {
+		s.Load(s.connections)
+	}
+}
+
 // shut closes what may be closed already.
 func shut(c io.Closer) { _ = c.Close() }
 
-// config is for one connection. It offers what OpenSSH 10 offers by default, as far as the library has it, and no
+// config is for one connection, with the ciphers to offer. It offers what OpenSSH 10 offers by default, as far as the library has it, and no
 // SHA-1: OpenSSH still offers hmac-sha1. Finite field Diffie-Hellman is left out there as well, since a few bytes of
 // a client cost the server much computation.
-func (s *Server) config(v *visitor) *ssh.ServerConfig {
+func (s *Server) config(v *visitor, offer []string) *ssh.ServerConfig {
 	config := &ssh.ServerConfig{
 		Config: ssh.Config{
 			KeyExchanges: []string{
 				ssh.KeyExchangeMLKEM768X25519, ssh.KeyExchangeCurve25519,
 				ssh.KeyExchangeECDHP256, ssh.KeyExchangeECDHP384, ssh.KeyExchangeECDHP521,
 			},
-			Ciphers: []string{
-				ssh.CipherChaCha20Poly1305, ssh.CipherAES128GCM, ssh.CipherAES256GCM,
-				ssh.CipherAES128CTR, ssh.CipherAES192CTR, ssh.CipherAES256CTR,
-			},
-			MACs: []string{ssh.HMACSHA256ETM, ssh.HMACSHA512ETM, ssh.HMACSHA256, ssh.HMACSHA512},
+			Ciphers: offer,
+			MACs:    []string{ssh.HMACSHA256ETM, ssh.HMACSHA512ETM, ssh.HMACSHA256, ssh.HMACSHA512},
 		},
 		PublicKeyAuthAlgorithms: ssh.SupportedAlgorithms().PublicKeyAuths,
-		// OpenSSH sends this message only to OpenSSH, when no process reads a program's output any more.
-		ServerVersion: "SSH-2.0-OpenSSH_cosplay",
-		MaxAuthTries:  20, // an agent offers all its keys
+		ServerVersion:           version,
+		MaxAuthTries:            20, // an agent offers all its keys
 		PublicKeyCallback: func(who ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if who.User() == s.Launcher.Account.Name && s.knows(key) {
 				s.gate.promote(v, known)
@@ -164,10 +171,17 @@ func (s *Server) welcome(raw *visitor) {
 		return
 	}
 	defer s.forget(raw)
-	if raw.SetDeadline(time.Now().Add(cmp.Or(s.Grace, grace))) != nil {
+	s.load(1)
+	defer s.load(-1)
+	deadline := time.Now().Add(cmp.Or(s.Grace, grace))
+	if raw.SetDeadline(deadline) != nil {
 		return
 	}
-	conn, channels, requests, err := ssh.NewServerConn(raw, s.config(raw))
+	greeted, offer, err := greet(raw, deadline)
+	if err != nil {
+		return
+	}
+	conn, channels, requests, err := ssh.NewServerConn(greeted, s.config(raw, offer))
 	s.gate.leave(raw)
 	if err != nil || raw.SetDeadline(time.Time{}) != nil {
 		return

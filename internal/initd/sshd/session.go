@@ -1,7 +1,6 @@
 package sshd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
@@ -186,10 +184,34 @@ func (s *session) onPipes(cmd *exec.Cmd) error {
 	return nil
 }
 
-// carry copies bytes and closes one end. The copy may end early, because the other side has closed.
-func carry(to io.Writer, from io.Reader, end io.Closer) {
-	_, _ = io.Copy(to, from)
-	shut(end)
+// carry copies bytes and closes the pipe. The copy may end early, because the other side has closed. Once a stream
+// fills the buffer, it is a large transfer, which gets a larger buffer and a larger pipe.
+func carry(to io.Writer, from io.Reader, pipe *os.File) {
+	defer shut(pipe)
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+		if n == len(buffer) && n < bulk {
+			buffer = make([]byte, bulk)
+			widen(pipe)
+		}
+	}
+}
+
+// widen enlarges a pipe, as far as the system lets its user.
+func widen(pipe *os.File) {
+	control, err := pipe.SyscallConn()
+	if err == nil {
+		_ = control.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, bulk) })
+	}
 }
 
 func (s *session) finish(output *sync.WaitGroup) {
@@ -251,25 +273,4 @@ func (s *session) hangUp() {
 	}
 	s.term.close()
 	s.closeAgent()
-}
-
-// ServeFiles serves sftp on the standard streams, as the user of this process. Relative paths start in the working
-// folder.
-func ServeFiles() error {
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	stream := struct {
-		io.Reader
-		io.WriteCloser
-	}{os.Stdin, os.Stdout}
-	server, err := sftp.NewServer(stream, sftp.WithServerWorkingDirectory(dir))
-	if err != nil {
-		return err
-	}
-	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	return server.Close()
 }

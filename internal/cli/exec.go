@@ -66,20 +66,15 @@ func enterCommand() *cobra.Command {
 }
 
 func (inv *invocation) runExec(ctx context.Context, name string, program runtime.Program) error {
-	in, err := inv.enter(ctx, name)
+	in, err := inv.enter(ctx, name, true)
 	if err != nil {
 		return err
 	}
-	address := in.session.Address
-	if body, _ := in.Live.Body(in.session.Slice.Host, in.session.Runtime, in.session.ID); in.session.Rests(body) {
-		return project.Resting(in.session)
-	}
-	if own, there := diff.OwnSlice(in.session, in.Live); in.session.Handle != nil && (!there || own.UUID == "") {
-		return prose.Advice{What: fmt.Sprintf("%s: its slice is missing, so there is no GPU to run on", address), Fix: "cosplay apply"}
-	}
-	place, err := in.Runtime(ctx, in.session, in.Prior)
-	if err != nil {
-		return err
+	address, place := in.session.Address, in.reached
+	if place == nil {
+		if place, err = in.place(ctx); err != nil {
+			return err
+		}
 	}
 	code, err := place.Exec(ctx, in.session.ID, program, runtime.Streams{In: inv.In, Out: inv.stdout, Err: inv.stderr})
 	if err != nil {
@@ -89,4 +84,16 @@ func (inv *invocation) runExec(ctx context.Context, name string, program runtime
 		return exit(max(code, exitError))
 	}
 	return nil
+}
+
+// place is where the session runs, if programs can run in it.
+func (in *inside) place(ctx context.Context) (runtime.Runtime, error) {
+	s := in.session
+	if body, _ := in.Live.Body(s.Slice.Host, s.Runtime, s.ID); s.Rests(body) {
+		return nil, project.Resting(s)
+	}
+	if own, there := diff.OwnSlice(s, in.Live); s.Handle != nil && (!there || own.UUID == "") {
+		return nil, prose.Advice{What: fmt.Sprintf("%s: its slice is missing, so there is no GPU to run on", s.Address), Fix: "cosplay apply"}
+	}
+	return in.Runtime(ctx, s, in.Prior)
 }

@@ -9,6 +9,7 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 	"cosplay/internal/terminal"
 )
 
@@ -17,16 +18,23 @@ type inside struct {
 	*project.Project
 	project.Outlook
 	session resource.PriorSession
+	reached runtime.Runtime // the session's, if it runs as the last run left it; the outlook is empty then
 }
 
 // enter finds the session that the user names, and ends the agents. If the hosts cannot be read, the project is returned
-// with the error.
-func (inv *invocation) enter(ctx context.Context, name string) (*inside, error) {
+// with the error. For programs that cosplay starts, it checks that the session has its slice.
+func (inv *invocation) enter(ctx context.Context, name string, starts bool) (*inside, error) {
 	p, err := inv.openHosts()
 	if err != nil {
 		return nil, err
 	}
 	in := &inside{Project: p.Project}
+	choose := func(prior resource.Prior) (resource.PriorSession, error) { return named(prior, name) }
+	if r, ok := p.Reach(ctx, choose, starts); ok {
+		in.Prior, in.session, in.reached = r.Prior, r.Session, r.Runtime
+		p.Machine.Rest()
+		return in, nil
+	}
 	if in.Outlook, err = p.Peek(ctx); err != nil {
 		return in, err
 	}

@@ -75,9 +75,11 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 	if err != nil {
 		return errors.New("there is no ssh client on this machine: install openssh-client; cosplay exec needs none")
 	}
-	in, err := inv.enter(ctx, name)
+	in, err := inv.enter(ctx, name, false)
 	var login project.Login
 	switch {
+	case err == nil && in.reached != nil && in.session.Spec.SSH.Enabled:
+		login, err = in.LastLogin(in.session, in.Prior)
 	case err == nil:
 		login, err = in.Login(ctx, in.session, in.Prior, in.Live)
 	case in != nil && ctx.Err() == nil:

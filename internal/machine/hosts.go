@@ -37,6 +37,7 @@ type Machine struct {
 
 	hosts       map[string]*Host
 	connections map[string]runtime.Connection // of runtimes, by name
+	reached     runtime.Connection            // by Reach; nil is none
 }
 
 // Host is an open host.
@@ -109,7 +110,10 @@ func (m *Machine) Close() {
 	for _, c := range m.connections {
 		_ = c.Close()
 	}
-	m.hosts, m.connections = nil, nil
+	if m.reached != nil {
+		_ = m.reached.Close()
+	}
+	m.hosts, m.connections, m.reached = nil, nil, nil
 }
 
 // ledgerDir is the folder of a host's ledger: of a simulated host its own. A host whose
@@ -170,6 +174,23 @@ func (m *Machine) Connect(ctx context.Context, c config.Host, prior resource.Pri
 	}
 	h.runtime = name
 	return h, nil
+}
+
+// Reach opens a host, and the runtime of one session on it, for commands in the session. The runtime is nil where this is
+// no faster than Connect.
+func (m *Machine) Reach(ctx context.Context, c config.Host, name string, owner resource.Owner) (*Host, runtime.Runtime, error) {
+	d, registered := runtime.Named(name)
+	if !registered || d.Reach == nil {
+		return nil, nil, nil
+	}
+	h, err := m.Open(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.reached, err = d.Reach(ctx); err != nil {
+		return nil, nil, err
+	}
+	return h, m.reached.Open(h.For(owner)), nil
 }
 
 // connect gives a host a runtime.

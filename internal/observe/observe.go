@@ -46,9 +46,9 @@ type MPSReader interface {
 // Source is how to read one host.
 type Source struct {
 	Name      string
-	Simulated string // what the host simulates; "" for hardware
-	Runtime   string // the runtime of new sessions: "process", "docker"
-	GPUs      GPUReader
+	Simulated string    // what the host simulates; "" for hardware
+	Runtime   string    // the runtime of new sessions: "process", "docker"
+	GPUs      GPUReader // nil where they are not needed
 	Bodies    []BodyLister
 	MPS       MPSReader      // nil if the host has none
 	UsesMPS   bool           // a session of the configuration uses MPS
@@ -95,7 +95,11 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 			mps, mpsErr = source.MPS.Read(ctx)
 		}
 	})
-	group.Go(func() { host, hostErr = source.GPUs.Read(ctx) })
+	group.Go(func() {
+		if source.GPUs != nil {
+			host, hostErr = source.GPUs.Read(ctx)
+		}
+	})
 	group.Go(func() {
 		if source.Engine != nil {
 			engine = new(resource.Engine)

@@ -24,6 +24,9 @@ type Driver struct {
 	Open    func(Host) Runtime
 	Connect func(context.Context) (Connection, error)
 
+	// Reach connects for commands in a session that exists, by OneLister and Exec; nil where that is no faster.
+	Reach func(context.Context) (Connection, error)
+
 	// FolderSuffix ends the name of the folder of a host's sessions, so that each runtime has its own.
 	FolderSuffix string
 
@@ -98,6 +101,11 @@ type (
 	// Notifier calls changed after events that may concern sessions, until the context ends.
 	Notifier interface {
 		Notify(ctx context.Context, changed func())
+	}
+
+	// OneLister reads the body of one session, as List does.
+	OneLister interface {
+		One(ctx context.Context, session string) ([]resource.Body, error)
 	}
 
 	// Puller gets images from registries. Offered is the image to which a name refers in its registry now, as its name

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -103,7 +104,72 @@ func Connect(ctx context.Context) (*Engine, error) {
 	return connect(ctx, at)
 }
 
+// Reach connects to the engine for the commands in a session that exists. It asks nothing but what the engine answers at
+// once: the rest takes Docker 10 ms each, since it runs its programs to get their versions.
+func Reach(ctx context.Context) (*Engine, error) {
+	at, err := find()
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(at.host, "unix://") {
+		return connect(ctx, at)
+	}
+	e, err := open(at)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.ping(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// ping chooses the version of the API, and finds out whether the engine is podman.
+func (e *Engine) ping(ctx context.Context) error {
+	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, "http://"+client.DummyHost+"/_ping", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := e.client.HTTPClient().Do(ask)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if os.Getenv(client.EnvOverrideAPIVersion) == "" {
+		e.client.NegotiateAPIVersionPing(types.Ping{APIVersion: answer.Header.Get("Api-Version")})
+	}
+	e.podman = answer.Header.Get("Libpod-Api-Version") != ""
+	if versions.LessThan(e.client.ClientVersion(), oldest) {
+		return fmt.Errorf("the Docker engine has API %s; cosplay needs API %s", e.client.ClientVersion(), oldest)
+	}
+	return nil
+}
+
 func connect(ctx context.Context, at endpoint) (*Engine, error) {
+	e, err := open(at)
+	if err != nil {
+		return nil, err
+	}
+	asking, cancel := soon(ctx)
+	defer cancel()
+	var version types.Version
+	if e.info, err = e.client.Info(asking); err == nil {
+		version, err = e.client.ServerVersion(asking)
+	}
+	if err != nil {
+		err = e.explain("asking the Docker engine at "+at.host, err, subject{})
+	} else if versions.LessThan(e.client.ClientVersion(), oldest) {
+		err = fmt.Errorf("the Docker engine at %s is %s with API %s; cosplay needs API %s: install Docker 20.10 or later", at.host, e.info.ServerVersion, e.client.ClientVersion(), oldest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	e.podman = isPodman(version)
+	return e, nil
+}
+
+// open prepares a connection to an engine, and asks it nothing.
+func open(at endpoint) (*Engine, error) {
 	scheme, _, _ := strings.Cut(at.host, "://")
 	if scheme != "unix" && scheme != "tcp" && scheme != "http" {
 		return nil, fmt.Errorf("%s names the engine %s, which cannot be used: sessions mount folders of this machine, so their engine must be here. Fix: set DOCKER_HOST=%s, or run cosplay on that machine",
@@ -117,23 +183,7 @@ func connect(ctx context.Context, at endpoint) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Docker engine %s (%s): %w", at.host, cmp.Or(at.from, "the default"), err)
 	}
-	asking, cancel := soon(ctx)
-	defer cancel()
-	e := &Engine{client: c, podman: strings.Contains(at.host, "podman"), specs: cdi.Dir, turns: make(chan struct{}, max(4, 2*runtime.NumCPU()))}
-	var version types.Version
-	if e.info, err = c.Info(asking); err == nil {
-		version, err = c.ServerVersion(asking)
-	}
-	if err != nil {
-		err = e.explain("asking the Docker engine at "+at.host, err, subject{})
-	} else if versions.LessThan(c.ClientVersion(), oldest) {
-		err = fmt.Errorf("the Docker engine at %s is %s with API %s; cosplay needs API %s: install Docker 20.10 or later", at.host, e.info.ServerVersion, c.ClientVersion(), oldest)
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	e.podman = isPodman(version)
-	return e, nil
+	return &Engine{client: c, podman: strings.Contains(at.host, "podman"), specs: cdi.Dir, turns: make(chan struct{}, max(4, 2*runtime.NumCPU()))}, nil
 }
 
 // Close closes the connections to the engine.

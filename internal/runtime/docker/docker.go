@@ -44,7 +44,17 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 		}
 		return nil, nil
 	}
-	found, err := r.ours(ctx, "")
+	return r.list(ctx, "")
+}
+
+// One lists the container of one session.
+func (r Runtime) One(ctx context.Context, session string) ([]resource.Body, error) {
+	return r.list(ctx, session)
+}
+
+// list lists the containers of a session, or of all.
+func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, error) {
+	found, err := r.ours(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +196,7 @@ var Driver = runtime.Driver{
 	FolderSuffix: folderSuffix,
 	Runs:         Runs,
 	Connect:      func(ctx context.Context) (runtime.Connection, error) { return Connect(ctx) },
+	Reach:        func(ctx context.Context) (runtime.Connection, error) { return Reach(ctx) },
 	Login:        func(h runtime.Host) runtime.Login { return (*Engine)(nil).open(h) },
 	Readdress: func(h runtime.Host, session string, to resource.Address) error {
 		return (*Engine)(nil).open(h).Readdress(session, to)

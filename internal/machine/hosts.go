@@ -187,9 +187,11 @@ func (m *Machine) Reach(ctx context.Context, c config.Host, name string, owner r
 	if err != nil {
 		return nil, nil, err
 	}
-	if m.reached, err = d.Reach(ctx); err != nil {
+	reached, err := d.Reach(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
+	m.reached = reached
 	return h, m.reached.Open(h.For(owner)), nil
 }
 

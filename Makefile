@@ -117,6 +117,7 @@ lint: lib ## golangci-lint, with the reasons in .golangci.yml; the warnings of t
 bench: build ## measure speed; prints ratios and CPU times
 	@scripts/bench $(BIN)
 	@scripts/bench-scale $(BIN)
+	@if docker image inspect cosplay-test/sshd >/dev/null 2>&1; then scripts/bench-ssh $(BIN); fi
 
 dist: ## build the archives of a release from the last commit, in dist
 	@scripts/dist dist $(VERSION)

@@ -32,7 +32,7 @@ func (inv *invocation) enter(ctx context.Context, name string, starts bool) (*in
 	choose := func(prior resource.Prior) (resource.PriorSession, error) { return named(prior, name) }
 	if r, ok := p.Reach(ctx, choose, starts); ok {
 		in.Prior, in.session, in.reached = r.Prior, r.Session, r.Runtime
-		p.Machine.Rest()
+		p.Machine.Leave()
 		return in, nil
 	}
 	if in.Outlook, err = p.Peek(ctx); err != nil {

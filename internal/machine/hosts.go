@@ -104,6 +104,13 @@ func (m *Machine) Rest() {
 	}
 }
 
+// Leave is Rest that does not wait until the agents have ended; Close does.
+func (m *Machine) Leave() {
+	for _, h := range m.hosts {
+		go func() { _ = h.Agent.Close() }()
+	}
+}
+
 // Close ends the agents and closes all hosts.
 func (m *Machine) Close() {
 	m.Rest()

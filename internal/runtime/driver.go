@@ -103,7 +103,7 @@ type (
 		Notify(ctx context.Context, changed func())
 	}
 
-	// OneLister reads the body of one session, as List does.
+	// OneLister reads the body of one session as List does, but not whether its files are damaged or outdated.
 	OneLister interface {
 		One(ctx context.Context, session string) ([]resource.Body, error)
 	}

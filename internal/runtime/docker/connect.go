@@ -52,6 +52,7 @@ type Engine struct {
 	turns chan struct{} // taken while a session is prepared
 
 	images sync.Map // madeFrom by the name that sessions use
+	read   sync.Map // *container.InspectResponse by the session, of One, for the command that follows
 }
 
 // madeFrom is an image from which containers are created.

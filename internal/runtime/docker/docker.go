@@ -47,7 +47,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 	return r.list(ctx, "")
 }
 
-// One lists the container of one session.
+// One lists the container of one session, and does not check its files.
 func (r Runtime) One(ctx context.Context, session string) ([]resource.Body, error) {
 	return r.list(ctx, session)
 }
@@ -67,7 +67,7 @@ func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, err
 	inspector := disguise.Inspector{Version: r.Version}
 	for _, id := range slices.Sorted(maps.Keys(sessions)) {
 		// If several containers are possible, any of them shows that there is one.
-		f, _ := r.pick(id, sessions[id])
+		f, several := r.pick(id, sessions[id])
 		there, err := r.inspect(ctx, f.ID)
 		if err != nil {
 			return nil, err
@@ -75,10 +75,13 @@ func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, err
 		if there == nil {
 			continue // removed meanwhile
 		}
+		if session != "" && several == nil {
+			r.Engine.read.Store(session, there)
+		}
 		// The state is not that of the list, which lags behind a stop.
 		c := r.container(f.ID, f.ImageID, there.State.Status, f.Labels)
 		c.Unstarted = there.State.Status == container.StateCreated
-		if c.State != resource.Stopped { // else its files are written again when it starts
+		if session == "" && c.State != resource.Stopped { // else its files are written again when it starts
 			sight, err := inspector.Glance(r.folder(id))
 			if err != nil {
 				return nil, err
@@ -116,6 +119,9 @@ func (r Runtime) container(id, image string, state container.ContainerState, l m
 func (r Runtime) inhabited(ctx context.Context, session string) (*container.InspectResponse, error) {
 	if err := runtime.CheckSession(session); err != nil {
 		return nil, err
+	}
+	if there, known := r.Engine.read.LoadAndDelete(session); known {
+		return there.(*container.InspectResponse), nil
 	}
 	there, err := r.find(ctx, session)
 	if err == nil && there == nil {

@@ -205,8 +205,8 @@ func readUpTo(path string, buffer []byte) (n int, err error) {
 	if err != nil {
 		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer unix.Close(fd)
-	for err = unix.EINTR; err == unix.EINTR; {
+	defer func() { _ = unix.Close(fd) }()
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 		n, err = unix.Read(fd, buffer)
 	}
 	if err != nil {

@@ -340,7 +340,8 @@ func (o *once) remove(ctx context.Context) error {
 		progress.Say("Stopped. The next cosplay run in this folder removes the rest.")
 		os.Exit(exitInterrupted)
 	})()
-	begun, used, reports := time.Now(), o.Used(o.prior), o.Reports(o.prior)
+	begun, used := time.Now(), o.Used(o.prior)
+	reports := o.Reports(o.prior, used)
 	target := o.Intent.Sessions[0].Target
 	if len(o.prior.Sessions) > 0 {
 		target = o.prior.Sessions[0].Target // a fraction is resolved

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"unicode"
 
 	"golang.org/x/sys/unix"
@@ -61,7 +60,7 @@ func MakeReport(path string, s resource.Session) error {
 	return os.Chmod(path, countedMode)
 }
 
-// ReadReport reads the report in a session's folder, with the peaks of its devices. A slot whose content is not sound
+// ReadReport reads the report in a session's folder. A slot whose content is not sound
 // counts as empty: a program may be writing it. For a session without a report the error is fs.ErrNotExist.
 func ReadReport(dir string) (resource.Report, error) {
 	content, err := readSlots(filepath.Join(dir, ReportFile))
@@ -86,16 +85,15 @@ func ReadReport(dir string) (resource.Report, error) {
 	slices.SortFunc(r.Programs, func(a, b resource.ProgramReport) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
 	})
-	if accounts, err := ReadAccounts(filepath.Join(dir, UsageFile)); err == nil {
-		for _, u := range accounts {
-			r.Peaks = append(r.Peaks, u.Use().PeakMiB)
-		}
-	}
 	return r, nil
 }
 
 // readSlots reads at most the slots of a report. It follows no link and waits for no writer of a pipe.
 func readSlots(path string) ([]byte, error) {
+	var now unix.Stat_t
+	if err := unix.Lstat(path, &now); err == nil && now.Mode&unix.S_IFMT == unix.S_IFREG && now.Blocks == 0 {
+		return nil, nil // no program has reported
+	}
 	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
@@ -108,9 +106,6 @@ func readSlots(path string) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	if holes, ok := info.Sys().(*syscall.Stat_t); ok && holes.Blocks == 0 {
-		return nil, nil // no program has reported
 	}
 	content := make([]byte, min(info.Size(), reportSlot*reportSlots))
 	n, err := io.ReadFull(file, content)

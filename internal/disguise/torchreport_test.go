@@ -40,7 +40,7 @@ func TestTorchReport(t *testing.T) {
 	if p.FLOPs != want.FLOPs || p.ToDevice != want.ToDevice || p.ToHost != want.ToHost || p.Between != want.Between || want.FLOPs < 900_000 {
 		t.Errorf("the report has %+v, want %+v", p.Work, want)
 	}
-	if p.Name != "counted.py" || p.Launches < 20 || p.End == 0 || p.Failure != "" || len(p.Devices) != 1 || p.Devices[0].Reserved != 2<<20 || len(r.Peaks) != 1 || r.Peaks[0] < 2 {
+	if p.Name != "counted.py" || p.Launches < 20 || p.End == 0 || p.Failure != "" || len(p.Devices) != 1 || p.Devices[0].Reserved != 2<<20 {
 		t.Errorf("the report has %+v", r)
 	}
 }

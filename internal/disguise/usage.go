@@ -28,6 +28,7 @@ type Usage struct {
 	Refused   int64     // allocations that did not fit
 	Overcome  int64     // those of the refused whose process later got as much
 	Processes []Process // with allocations; their bytes add up to Total
+	Peaks     []int64   // of each device; Peak is the largest
 }
 
 // Process is a program of a session that has allocated memory. It may have ended: only the session's own programs can
@@ -96,7 +97,12 @@ func (f Folder) counts(name string) bool {
 // Use returns the memory use so far, with the peak rounded up to whole MiB.
 func (u Usage) Use() resource.Use {
 	const mib = 1 << 20
-	return resource.Use{NowBytes: u.Total + u.Overhead, PeakMiB: int((u.Peak + mib - 1) / mib), OutOfMemory: int(u.Refused), Overcome: int(min(u.Overcome, u.Refused))}
+	up := func(bytes int64) int { return int((bytes + mib - 1) / mib) }
+	use := resource.Use{NowBytes: u.Total + u.Overhead, PeakMiB: up(u.Peak), OutOfMemory: int(u.Refused), Overcome: int(min(u.Overcome, u.Refused))}
+	for _, peak := range u.Peaks {
+		use.PeaksMiB = append(use.PeaksMiB, up(peak))
+	}
+	return use
 }
 
 // LastUse returns the use of a session that is about to end. If it cannot be read, LastUse returns nothing, so that
@@ -107,7 +113,7 @@ func LastUse(path string) resource.Use {
 		return resource.Use{}
 	}
 	last := u.Use()
-	last.NowBytes = 0
+	last.NowBytes, last.PeaksMiB = 0, nil
 	return last
 }
 
@@ -154,14 +160,15 @@ func ReadUsage(path string) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	all := accounts[0]
-	for _, u := range accounts[1:] {
+	var all Usage
+	for _, u := range accounts {
 		all.Total += u.Total
 		all.Overhead += u.Overhead
 		all.Peak = max(all.Peak, u.Peak)
 		all.Refused += u.Refused
 		all.Overcome += u.Overcome
 		all.Processes = append(all.Processes, u.Processes...)
+		all.Peaks = append(all.Peaks, u.Peak)
 	}
 	return all, nil
 }
@@ -169,21 +176,18 @@ func ReadUsage(path string) (Usage, error) {
 // ReadAccounts reads the use of a session's programs on each of its devices, in the order of the figures file. It
 // takes no lock: a program may be changing the file, but each number was correct at some moment.
 func ReadAccounts(path string) ([]Usage, error) {
-	buffer := accountBuffers.Get().(*[]byte)
-	defer accountBuffers.Put(buffer)
-	n, err := readUpTo(path, *buffer)
+	c := accountBuffers.Get().(*[mostDevices + 1]C.struct_usage)
+	defer accountBuffers.Put(c)
+	size, err := readUpTo(path, unsafe.Slice((*byte)(unsafe.Pointer(c)), mostDevices*C.sizeof_struct_usage+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading what the session uses: %w", err)
 	}
-	data := (*buffer)[:n]
-	devices := len(data) / C.sizeof_struct_usage
-	if devices < 1 || devices > mostDevices || len(data)%C.sizeof_struct_usage != 0 {
+	devices := size / C.sizeof_struct_usage
+	if devices < 1 || devices > mostDevices || size%C.sizeof_struct_usage != 0 {
 		return nil, unsoundError{path}
 	}
 	accounts := make([]Usage, devices)
-	c := make([]C.struct_usage, devices)
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&c[0])), len(data)), data)
-	for i := range c {
+	for i := range accounts {
 		sound := false
 		if accounts[i], sound = readAccount(&c[i]); !sound || c[i].version != usageVersion(devices) {
 			return nil, unsoundError{path}
@@ -192,11 +196,8 @@ func ReadAccounts(path string) ([]Usage, error) {
 	return accounts, nil
 }
 
-// accountBuffers have room for one byte more than a sound file has.
-var accountBuffers = sync.Pool{New: func() any {
-	buffer := make([]byte, mostDevices*C.sizeof_struct_usage+1)
-	return &buffer
-}}
+// accountBuffers have room for more than a sound file has.
+var accountBuffers = sync.Pool{New: func() any { return new([mostDevices + 1]C.struct_usage) }}
 
 // readUpTo reads the beginning of a regular file. A command reads thousands of small files: os.ReadFile makes twice
 // as many system calls, and garbage.

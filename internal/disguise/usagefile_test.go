@@ -3,6 +3,7 @@ package disguise_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestSpoiledUsage(t *testing.T) {
 		if _, err := disguise.ReadUsage(path); err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("of number %d the error is %v", at, err)
 		}
-		if use := disguise.LastUse(path); use != (resource.Use{}) {
+		if use := disguise.LastUse(path); !use.IsZero() {
 			t.Errorf("number %d makes a use of %+v", at, use)
 		}
 		check(t, disguise.MakeUsage(path, 1))
@@ -114,12 +115,12 @@ func TestLastUse(t *testing.T) {
 	h.tell("take 2000", outOfMemory)
 	h.kill()
 	path := filepath.Join(s.dir, "usage")
-	if used, want := disguise.LastUse(path), (resource.Use{PeakMiB: 5813, OutOfMemory: 2}); used != want {
+	if used, want := disguise.LastUse(path), (resource.Use{PeakMiB: 5813, OutOfMemory: 2}); !reflect.DeepEqual(used, want) {
 		t.Errorf("it used %+v, want %+v", used, want)
 	}
 	check(t, os.Truncate(path, 100))
 	for _, path := range []string{path, path + ".none"} {
-		if used := disguise.LastUse(path); used != (resource.Use{}) {
+		if used := disguise.LastUse(path); !used.IsZero() {
 			t.Errorf("of %s it reports %+v", path, used)
 		}
 	}

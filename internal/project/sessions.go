@@ -59,8 +59,9 @@ func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
 	return all
 }
 
-// Reports are what the programs of each session did, of the sessions whose programs report it.
-func (p *Project) Reports(prior resource.Prior) map[resource.Address]resource.Report {
+// Reports are what the programs of each session did, of the sessions whose programs report it. used is the memory that
+// Used returns.
+func (p *Project) Reports(prior resource.Prior, used map[resource.Address]resource.Use) map[resource.Address]resource.Report {
 	all, owner := map[resource.Address]resource.Report{}, prior.Owner()
 	for _, s := range prior.Sessions {
 		h, there := p.Machine.Hosts()[s.Slice.Host]
@@ -69,6 +70,7 @@ func (p *Project) Reports(prior resource.Prior) map[resource.Address]resource.Re
 		}
 		if reporter, can := h.Runtimes(owner)[s.Runtime].(runtime.Reporter); can {
 			if report, err := reporter.Report(s.ID); err == nil {
+				report.Peaks = used[s.Address].PeaksMiB
 				all[s.Address] = report
 			}
 		}

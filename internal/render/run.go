@@ -73,7 +73,7 @@ func judge(used map[resource.Address]resource.Use, own func(resource.Address) (r
 	var targets []resource.Target
 	for _, a := range slices.SortedFunc(maps.Keys(used), resource.Address.Compare) {
 		target, known := own(a)
-		if !known || used[a] == (resource.Use{}) {
+		if !known || used[a].IsZero() {
 			continue
 		}
 		if targets == nil && all != nil {

@@ -319,8 +319,13 @@ type Use struct {
 	OutOfMemory int `json:"out_of_memory"`      // how often they requested more than was free
 	Overcome    int `json:"overcome,omitempty"` // how often of these a retry succeeded after they had freed memory
 
-	NowBytes int64 `json:"-"` // of programs that run; 0 in records of sessions that have ended
+	// Of sessions that exist:
+	NowBytes int64 `json:"-"` // of programs that run
+	PeaksMiB []int `json:"-"` // of each device
 }
+
+// IsZero reports whether the programs used no memory so far.
+func (u Use) IsZero() bool { return u.PeakMiB == 0 && u.OutOfMemory == 0 && u.NowBytes == 0 }
 
 // RanOut is how often the programs requested more than was free, and no retry succeeded.
 func (u Use) RanOut() int { return u.OutOfMemory - u.Overcome }

@@ -24,7 +24,7 @@ type Verdict struct {
 // Of returns the verdict on the use of a session with target own. all are the GPUs to choose from; of equally
 // suitable ones, Of chooses the one that is most similar to own. A session that used no memory has no verdict.
 func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict, used bool) {
-	if use == (resource.Use{}) {
+	if use.IsZero() {
 		return Verdict{}, false
 	}
 	v = Verdict{Use: use, Own: own}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -222,7 +223,7 @@ func TestUsed(t *testing.T) {
 	_, err = file.WriteAt(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 5812<<20), 3), 40) // peak, refused: driver/facade/usage.h
 	check(t, errors.Join(err, file.Close()))
 	for _, want := range []resource.Use{{PeakMiB: 5812, OutOfMemory: 3}, {}} {
-		if used, err := w.Unprepare(context.Background(), w.s.ID); err != nil || used != want {
+		if used, err := w.Unprepare(context.Background(), w.s.ID); err != nil || !reflect.DeepEqual(used, want) {
 			t.Errorf("it used %+v, %v, want %+v", used, err, want)
 		}
 	}

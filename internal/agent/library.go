@@ -40,14 +40,15 @@ type nvmlLibrary struct {
 	timeSlices bool // the request needs the lengths of time slices
 	smiHangs   bool // nvidia-smi did not answer during this request
 
-	deadline time.Duration           // of the request under way
-	known    map[string]bool         // symbols that were looked up and found
-	indexes  map[string]int          // of the GPUs, by UUID, as they were last listed
-	tables   map[string][]gpuProfile // of the GPUs, by UUID, that this request has read
-	profiles map[board][]gpuProfile  // likewise, for all GPUs of a kind
-	clocks   map[board][]int         // MHz
-	now      atomic.Pointer[site]    // the call under way, for the watchdog
-	made     atomic.Pointer[int]     // the GPU instance of a slice that is being made, likewise
+	deadline time.Duration            // of the request under way
+	reading  map[string]resource.Page // the ledger's pages, by GPU, while the whole host is read
+	known    map[string]bool          // symbols that were looked up and found
+	indexes  map[string]int           // of the GPUs, by UUID, as they were last listed
+	tables   map[string][]gpuProfile  // of the GPUs, by UUID, that this request has read
+	profiles map[board][]gpuProfile   // likewise, for all GPUs of a kind
+	clocks   map[board][]int          // MHz
+	now      atomic.Pointer[site]     // the call under way, for the watchdog
+	made     atomic.Pointer[int]      // the GPU instance of a slice that is being made, likewise
 }
 
 type site struct{ call, gpu string }
@@ -230,7 +231,7 @@ func (l *nvmlLibrary) device(uuid string) (device, error) {
 
 func (l *nvmlLibrary) read() (*resource.Host, error) {
 	if l.book.Dir == "" {
-		return l.readGPUs()
+		return l.readGPUs(nil)
 	}
 	return ofOneMoment(l.book, l.readGPUs)
 }
@@ -246,28 +247,37 @@ const maxReads = 5
 
 // ofOneMoment reads the GPUs until the ledger is the same before and after. While a project gives its GPU back, the
 // ledger of before and the GPU of after would look like a GPU that a project holds without MIG.
-func ofOneMoment(ledger pages, gpus func() (*resource.Host, error)) (host *resource.Host, err error) {
+func ofOneMoment(ledger pages, gpus func([]resource.Page) (*resource.Host, error)) (host *resource.Host, err error) {
 	before, err := ledger.Stamp()
 	for range maxReads {
 		if err != nil {
 			return nil, err
 		}
-		if host, err = gpus(); err != nil {
+		var now []resource.Page
+		if now, err = ledger.Read(); err != nil {
 			return nil, err
 		}
-		if host.Ledger, err = ledger.Read(); err != nil {
+		if host, err = gpus(now); err != nil {
 			return nil, err
 		}
 		var after string
 		if after, err = ledger.Stamp(); before == after {
-			break
+			host.Ledger = now
+			return host, err
 		}
 		before = after
 	}
+	host.Ledger, err = ledger.Read()
 	return host, err
 }
 
-func (l *nvmlLibrary) readGPUs() (*resource.Host, error) {
+// readGPUs reads the GPUs, whose pages of the ledger have been read.
+func (l *nvmlLibrary) readGPUs(pages []resource.Page) (*resource.Host, error) {
+	l.reading = map[string]resource.Page{}
+	defer func() { l.reading = nil }()
+	for _, page := range pages {
+		l.reading[page.UUID] = page
+	}
 	host := &resource.Host{Library: l.path, Driver: l.driver(), Unbooked: l.book.Dir == ""}
 	var err error
 	if host.BootID, err = bootID(l.path); err != nil {

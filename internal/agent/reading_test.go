@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cosplay/internal/resource"
 )
@@ -29,7 +30,7 @@ func TestReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(host, *answer.Host); d != "" {
+	if d := cmp.Diff(host, *answer.Host, cmpopts.IgnoreUnexported(host)); d != "" {
 		t.Error(d)
 	}
 }
@@ -47,7 +48,7 @@ func (l ledgerAt) Stamp() (string, error) { return fmt.Sprint(*l.serial), nil }
 func TestReadingOfOneMoment(t *testing.T) {
 	for _, c := range []struct{ changes, reads int }{{0, 1}, {1, 2}, {3, 4}, {100, maxReads}} {
 		serial, reads := 0, 0
-		host, err := ofOneMoment(ledgerAt{&serial}, func() (*resource.Host, error) {
+		host, err := ofOneMoment(ledgerAt{&serial}, func([]resource.Page) (*resource.Host, error) {
 			if reads++; reads <= c.changes {
 				serial++
 			}

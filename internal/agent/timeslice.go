@@ -75,8 +75,13 @@ func (d device) managesTimeSlice() bool {
 	if d.lib.book.Dir == "" {
 		return false
 	}
-	page, err := d.lib.entry(request{GPU: d.uuid}).Page()
-	return err == nil && len(page.Holders) > 0 && (page.Baseline.Has(resource.TimeSlice) || page.Set.Has(resource.TimeSlice) || page.Was.Has(resource.TimeSlice))
+	page, read := d.lib.reading[d.uuid]
+	if d.lib.reading == nil {
+		var err error
+		page, err = d.lib.entry(request{GPU: d.uuid}).Page()
+		read = err == nil
+	}
+	return read && len(page.Holders) > 0 && (page.Baseline.Has(resource.TimeSlice) || page.Set.Has(resource.TimeSlice) || page.Was.Has(resource.TimeSlice))
 }
 
 func (d device) readTimeSlice(gpu *resource.GPU) error {

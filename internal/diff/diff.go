@@ -150,7 +150,7 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 	sendLocksAgain(gpus, sessions, desired, kept, o)
 	open := unfinished(prior)
 	return Diff{
-		Drift:     drifts(prior, live, o.Ended),
+		Drift:     Drifts(prior, live, o.Ended),
 		Unproven:  unprovenLocks(prior, live),
 		Unowned:   unprovenSlices(prior, live),
 		GPUs:      gpus,

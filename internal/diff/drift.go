@@ -93,7 +93,8 @@ func (d Drift) Kept() bool { return d.Class == LifetimeEnded && d.Name != "" }
 // NoGPU reports whether it is a GPU of which nothing can be read.
 func (d Drift) NoGPU() bool { return d.Class == GPUMissing || d.Class == GPUUnusable }
 
-func drifts(prior resource.Prior, live resource.Live, ended map[resource.Address]lifetime.End) []Drift {
+// Drifts lists the differences between a state and the hosts. ended are the sessions whose lifetime has passed.
+func Drifts(prior resource.Prior, live resource.Live, ended map[resource.Address]lifetime.End) []Drift {
 	all := append(rebooted(prior, live), silent(prior, live)...)
 	placements := prior.Placements()
 	for _, g := range prior.GPUs {

@@ -10,6 +10,7 @@ import (
 
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
+	"cosplay/internal/diff"
 	"cosplay/internal/durable"
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
@@ -133,7 +134,7 @@ func (p *Project) observeMoving(ctx context.Context, prior resource.Prior) (live
 }
 
 // Peek reads state and hosts without waiting: during a run, it shows the steps that are
-// done. It writes nothing.
+// done. It writes nothing. Its plan has the drift, and no changes.
 func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 	prior, live, quiet, err := p.readUnlocked(ctx)
 	if err != nil {
@@ -159,9 +160,8 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 			return Outlook{}, err
 		}
 	}
-	options := p.DiffOptions()
-	options.Ended = Ended(p.Ends(ctx, prior, live), Now())
-	return Outlook{Prior: prior, Live: live, Plan: plan.Build(resource.Desired{}, prior, live, options)}, nil
+	drift := diff.Drifts(prior, live, Ended(p.Ends(ctx, prior, live), Now()))
+	return Outlook{Prior: prior, Live: live, Plan: &plan.Plan{Diff: diff.Diff{Drift: drift}}}, nil
 }
 
 // knowsHosts checks that the configuration has every host that the state has.

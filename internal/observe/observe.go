@@ -132,6 +132,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 			g.Slices[n].Host, g.Slices[n].Boot = source.Name, host.BootID
 		}
 	}
+	host.Index()
 	return host, nil
 }
 

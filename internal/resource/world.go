@@ -144,6 +144,16 @@ type Host struct {
 	Unbooked  bool       `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
 	Bodies    []Body     `json:"containers,omitempty"` // by session
 	Leftovers []Body     `json:"strays,omitempty"`     // of interrupted runs: containers that never ran, or without an ID their folders
+
+	positions map[string]int // in GPUs, by UUID, as Index left them
+}
+
+// Index makes it fast to find the GPUs of a host. A host without an index, or whose GPUs have changed since, is as correct.
+func (h *Host) Index() {
+	h.positions = make(map[string]int, len(h.GPUs))
+	for i := range h.GPUs {
+		h.positions[h.GPUs[i].UUID] = i
+	}
 }
 
 // Engine is a container engine.
@@ -186,7 +196,11 @@ func (l Live) host(name string) *Host {
 
 // GPU finds a GPU by its host's name and its UUID.
 func (l Live) GPU(host, uuid string) (GPU, bool) {
-	gpus := l.host(host).GPUs
+	h := l.host(host)
+	gpus := h.GPUs
+	if i, known := h.positions[uuid]; known && i < len(gpus) && gpus[i].UUID == uuid {
+		return gpus[i], true
+	}
 	for i := range gpus { // without a copy of each GPU, which is large
 		if gpus[i].UUID == uuid {
 			return gpus[i], true

@@ -5,7 +5,7 @@
  */
 #include "cudasim.h"
 
-enum { ANY = 0, AMPERE = 80, HOPPER = 90 };
+enum { ANY = 0, VOLTA = 70, AMPERE = 80, HOPPER = 90 };
 
 /* The same on each architecture since the named one, and 0 before. */
 static const struct {
@@ -127,6 +127,20 @@ static int of_architecture(unsigned capability, int attribute)
     return UNKNOWN;
 }
 
+/*
+ * Of a client of MPS the driver shows the part of the SMs that its percentage gives, on Volta and later. MPS rounds it
+ * down to steps of two: PartSMs in Go is the same.
+ */
+static unsigned shown_sms(const struct sim_gpu *gpu, unsigned sms)
+{
+    const char *percentage = getenv ? getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE") : NULL;
+    uint64_t percent = percentage && *percentage ? number(percentage) : 0;
+    if (gpu->capability_major * 10 < VOLTA || percent == 0 || percent >= 100)
+        return sms;
+    unsigned part = (unsigned)(percent * sms / 200 * 2);
+    return part ? part : 2;
+}
+
 static int of_gpu(const struct device *device, int attribute)
 {
     const struct sim_gpu *gpu = gpu_of(device);
@@ -135,7 +149,7 @@ static int of_gpu(const struct device *device, int attribute)
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
         return (int)gpu->clocks_mhz[gpu->clock_count - 1] * 1000;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-        return (int)(profile ? profile->sms : gpu->sms);
+        return (int)shown_sms(gpu, profile ? profile->sms : gpu->sms);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE:
         return (int)gpu->compute_mode;
     case CU_DEVICE_ATTRIBUTE_ECC_ENABLED:

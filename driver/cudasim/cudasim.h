@@ -26,6 +26,8 @@ struct device {
     CUmemoryPool pool; /* where cuMemAllocAsync takes from */
 };
 
+__attribute__((weak)) char *getenv(const char *name); /* of libc, without a version */
+
 struct CUctx_st {
     unsigned users; /* 0 is free; more than 1 only of a primary context */
     int primary;

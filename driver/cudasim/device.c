@@ -1,8 +1,6 @@
 /* Which devices there are: the GPUs and slices of the simulated host that CUDA_VISIBLE_DEVICES names. */
 #include "cudasim.h"
 
-__attribute__((weak)) char *getenv(const char *name); /* of libc, without a version */
-
 struct device devices[MAX_DEVICES];
 int device_count;
 static uint32_t owner; /* pid that called cuInit: CUDA does not survive a fork */

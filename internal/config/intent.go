@@ -5,6 +5,7 @@ package config
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -50,6 +51,35 @@ type Host struct {
 	Open []string `json:"-"` // attributes with an unknown value, because a variable has none
 
 	Ranges Ranges `json:"-"` // empty for the implicit host
+}
+
+// Unsaid is the kind of sharing of a session of the host whose block does not state it. One with a fraction has no whole
+// GPU; where MIG has no room, it shares one by time slices.
+func (h Host) Unsaid(s Session) resource.Sharing {
+	may, fraction := h.Sharing, s.Fraction > 0
+	mig, whole := slices.Contains(may, resource.SharingMIG), slices.Contains(may, resource.SharingExclusive) && !fraction
+	switch {
+	case len(may) == 0, mig && (whole || fraction && slices.Contains(may, resource.SharingTime)):
+		return resource.SharingAuto
+	case mig:
+		return resource.SharingMIG
+	case whole:
+		return resource.SharingExclusive
+	case fraction: // neither has a part of the host's own GPU
+		for _, kind := range may {
+			if kind != resource.SharingExclusive && kind != resource.SharingCompute {
+				return kind
+			}
+		}
+	}
+	return may[0]
+}
+
+// UsesMPS reports whether a session of a host gets its part of a GPU by MPS.
+func (i *Intent) UsesMPS(h Host) bool {
+	return slices.ContainsFunc(i.Sessions, func(s Session) bool {
+		return s.Host == h.Name && (s.Sharing == resource.SharingMPS || s.Sharing == resource.SharingAuto && s.Slice == "" && h.Unsaid(s) == resource.SharingMPS)
+	})
 }
 
 // RuntimeAuto lets cosplay choose the runtime.

@@ -209,7 +209,7 @@ func (l *loader) checkFraction(s *Session) {
 		l.complain(at, at, `"fraction" and "target" exclude each other`, "A fraction is of the host's own GPU. Keep one of the two.")
 	}
 	if s.Sharing == resource.SharingExclusive || s.Sharing == resource.SharingCompute {
-		l.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\" or \"time-slice\", or leave sharing out.")
+		l.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\", \"time-slice\" or \"mps\", or leave sharing out.")
 	}
 }
 

@@ -211,8 +211,18 @@ func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 var percentage = regexp.MustCompile(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
 
-// share reads "10%" or 0.1. It refuses a number above 1, which is usually a forgotten percent sign.
+// share reads an error or a tolerance.
 func (l *loader) share(v value) (float64, bool) {
+	share, ok := l.part(v)
+	if ok && share < 0 {
+		l.wrong(v, fmt.Sprintf("%s is below zero", v.name()), "An error is never below zero. Write 0 or more, like \"10%%\".")
+		return 0, false
+	}
+	return share, ok
+}
+
+// part reads "10%" or 0.1. It refuses a number above 1, which is usually a forgotten percent sign.
+func (l *loader) part(v value) (float64, bool) {
 	summary := fmt.Sprintf("%s is not a percentage", v.name())
 	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. Write it like \"10%%\" or 0.1.", v.kind()) {
 		return 0, false
@@ -241,10 +251,6 @@ func (l *loader) share(v value) (float64, bool) {
 			return bad("%q is out of all proportion. Write it like \"10%%\" or 0.1.", typed)
 		}
 		share = percent / 100
-	}
-	if share < 0 {
-		l.wrong(v, fmt.Sprintf("%s is below zero", v.name()), "%s is less than no error at all. Write 0 or more, like \"10%%\".", typed)
-		return 0, false
 	}
 	return share, true
 }
@@ -308,7 +314,7 @@ func (l *loader) profile(v value) (string, bool) {
 
 // fraction reads a part of a GPU.
 func (l *loader) fraction(v value) (float64, bool) {
-	part, ok := l.share(v)
+	part, ok := l.part(v)
 	if ok && (part <= 0 || part > 1) {
 		l.wrong(v, fmt.Sprintf("%s cannot be %g", v.name(), part), "Write a part of the GPU, like 0.33 or \"33%%\".")
 		return 0, false

@@ -181,8 +181,8 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.P
 		add(ClockLock, Clock{MHz: was.Applied.Value(resource.SMClock)}, lockNow(was, g))
 	}
 	for _, m := range was.All() {
-		if now := mpsNow(m, live, was.Host); now != MPS(m) {
-			all = append(all, Drift{Class: MPSChanged, Host: was.Host, GPU: was.UUID, Name: daemonName(m), From: IsAsApplied, To: now})
+		if now := MPSNow(m, live, was.Host); now != MPS(m) {
+			all = append(all, Drift{Class: MPSChanged, Host: was.Host, GPU: was.UUID, Name: DaemonName(m), From: IsAsApplied, To: now})
 		}
 	}
 	return append(all, foreignDrift(was, placements, g)...)

@@ -285,7 +285,8 @@ func sessionFields(was, want resource.Session) []Field {
 	add(&all, FieldOversubscribe, Bool(was.Request.Oversubscribe), Bool(want.Request.Oversubscribe))
 	add(&all, FieldGPUs, Count(was.Request.Devices()), Count(want.Request.Devices()))
 	add(&all, FieldProfile, Text(cmp.Or(was.Request.Slice, "any")), Text(cmp.Or(want.Request.Slice, "any")))
-	if was.Target.Key == want.Target.Key && was.Request.Fraction == want.Request.Fraction && was.Target.Envelope() != want.Target.Envelope() {
+	ofKind := was.Request.Fraction == 0 || was.Request.Sharing == want.Request.Sharing // the rates of a fraction depend on it
+	if was.Target.Key == want.Target.Key && was.Request.Fraction == want.Request.Fraction && ofKind && was.Target.Envelope() != want.Target.Envelope() {
 		add(&all, FieldTargetFigures, IsAsApplied, IsOfCatalog)
 	}
 	add(&all, FieldHost, Text(was.Request.Host), Text(want.Request.Host))
@@ -297,7 +298,7 @@ func sessionFields(was, want resource.Session) []Field {
 		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing, Percent: s.Percent, ComputeStart: s.ComputeStart}
 	}
 	add(&all, FieldSlice, place(was.Slice), place(want.Slice))
-	add(&all, FieldMPS, Text(was.MPS), Text(want.MPS))
+	add(&all, FieldMPS, folder(was), folder(want))
 	add(&all, FieldFitClock, Clock{MHz: was.Fit.ClockMHz}, Clock{MHz: want.Fit.ClockMHz})
 	add(&all, FieldFitPrefer, Text(was.Request.Fit.Prefer), Text(want.Request.Fit.Prefer))
 	add(&all, FieldFitTolerance, Percent(was.Request.Fit.Tolerance), Percent(want.Request.Fit.Tolerance))
@@ -321,6 +322,14 @@ func sessionFields(was, want resource.Session) []Field {
 	all.containerFields(was.Spec, want.Spec)
 	all.envFields(was, want)
 	return all
+}
+
+// folder is that of a session's MPS daemon.
+func folder(s resource.Session) Value {
+	if s.MPS == "" {
+		return nil
+	}
+	return Text(s.MPS)
 }
 
 func fraction(s resource.Session) Value {

@@ -140,6 +140,24 @@ func OfPart(m resource.Model, t resource.Target, profile string, percent, clockM
 	return s.fit(t.Envelope(), clockMHz)
 }
 
+// Busy returns the fit of a session in a slice while all n sessions are busy with which it shares the slice, its GPU
+// instance or its GPU. By time slices each has all of it for 1/n of the time. Where the SMs are divided, each keeps the
+// rates of its SMs, and the memory's bandwidth is divided evenly.
+func Busy(m resource.Model, in resource.Slice, f resource.Fit, n int) resource.Fit {
+	part := 1 / float64(n)
+	if in.Percent > 0 || in.Divides() {
+		whole := find(m, in.Instance().Profile)
+		if all := whole.at(f.ClockMHz).BandwidthGBs; all > 0 { // a profile that the GPU no longer reports has none
+			f.Got.BandwidthGBs = min(f.Got.BandwidthGBs, part*all)
+		}
+		return f
+	}
+	f.Got.BandwidthGBs *= part
+	f.Got.FP32TFLOPS *= part
+	f.Got.TensorTFLOPS *= part
+	return f
+}
+
 // At returns the fit of a slice at an SM clock, whether or not the slice has the target's memory. An empty profile is
 // the whole GPU without MIG. A profile that the model does not have gets no resources.
 func At(m resource.Model, t resource.Target, profile string, clockMHz int) resource.Fit {

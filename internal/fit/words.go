@@ -45,5 +45,5 @@ func Percent(ratio float64) string {
 		p = math.Round(p*10)/10 + 0 // replaces -0.0 by 0.0
 		return fmt.Sprintf("%+.1f %%", p)
 	}
-	return fmt.Sprintf("%+.0f %%", p)
+	return fmt.Sprintf("%+.0f %%", math.Round(math.Round(p*1e6)/1e6)) // one eighth is -87.49999999999999 %
 }

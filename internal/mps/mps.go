@@ -85,13 +85,12 @@ func (s Service) daemon(ctx context.Context, program, folder string, running []p
 	if i < 0 {
 		return d
 	}
-	d.Running = true
-	devices := strings.Count(running[i].visible, ",") + 1
-	err := error(prose.Advice{What: Name + " is missing, so the daemon cannot be asked", Fix: resource.InstallMPS})
-	if program != "" {
-		d.Percent, d.MemoryMiB, err = defaults(ctx, program, folder, devices)
+	d.Running, d.Unasked = true, program == ""
+	if d.Unasked {
+		return d
 	}
-	if err != nil {
+	var err error
+	if d.Percent, d.MemoryMiB, err = defaults(ctx, program, folder, strings.Count(running[i].visible, ",")+1); err != nil {
 		d.Silent = err.Error()
 	}
 	return d

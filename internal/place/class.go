@@ -16,7 +16,8 @@ type class struct {
 	options  resource.FitOptions
 	sharing  resource.Sharing
 	over     bool    // they may share a GPU whose memory is less than the sum of the targets
-	crowding float64 // the part of its memory that each counts with then
+	fraction float64 // of a GPU that the configuration states instead of a target, or 0
+	squeeze  squeeze // how little each makes do with
 	devices  int     // of each session
 	single   bool    // each is one device of a session with several
 	model    string  // of the GPUs of sessions with several devices, "" for one
@@ -112,5 +113,6 @@ func (c *class) mayHave(whole bool) bool {
 
 // mayUse reports whether sessions of the class may use a GPU at all.
 func (c *class) mayUse(card *card) bool {
-	return c.host == card.Host && (c.gpu == "" || c.gpu == card.UUID) && (c.model == "" || c.model == card.Model.Name)
+	return c.host == card.Host && (c.gpu == "" || c.gpu == card.UUID) && (c.model == "" || c.model == card.Model.Name) &&
+		(c.sharing != resource.SharingMPS || card.ForeignMPS == nil)
 }

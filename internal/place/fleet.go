@@ -18,7 +18,7 @@ type fleet struct {
 	classes  []*class // ordered by their first address
 	classOf  []*class // the class of each request
 	warnings []Warning
-	crowding float64 // of the classes that may oversubscribe a GPU
+	squeeze  squeeze // of the classes that permit it
 	trial    bool    // of another placement, whose refusals suggest no move
 }
 
@@ -38,14 +38,14 @@ type occupant struct {
 	limit   int64 // the largest error that newcomers may cause for it
 }
 
-func newFleet(gpus []GPU, requests []Request, crowding float64) *fleet {
-	f := &fleet{gpus: gpus, crowding: crowding, requests: slices.Clone(requests)}
+func newFleet(gpus []GPU, requests []Request, by squeeze) *fleet {
+	f := &fleet{gpus: gpus, squeeze: by, requests: slices.Clone(requests)}
 	slices.SortStableFunc(f.requests, func(a, b Request) int { return a.Address.Compare(b.Address) })
 	known := map[classKey]*class{}
 	for _, r := range f.requests {
 		k := keyOf(r)
 		if known[k] == nil {
-			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), single: r.single, slice: r.Want.Slice, over: r.Want.Oversubscribe, crowding: crowding}
+			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), single: r.single, slice: r.Want.Slice, over: r.Want.Oversubscribe, fraction: r.Want.Fraction, squeeze: by}
 			if r.single {
 				known[k].devices = 1
 			}
@@ -242,6 +242,12 @@ func (f *fleet) measure() {
 // measure computes the best slice that these cards could give if they were empty.
 func (c *class) measure(cards []*card) {
 	var best cost
+	roomy := c
+	if c.squeeze.sms { // alone, a session has the part of the SMs that comes closest
+		copied := *c
+		copied.squeeze.sms = false
+		roomy = &copied
+	}
 	for _, card := range cards {
 		if !c.mayUse(card) {
 			continue
@@ -253,13 +259,13 @@ func (c *class) measure(cards []*card) {
 				continue
 			}
 			for i, clock := range b.clocks {
-				first := b.chart(c).first[row][i]
+				first := b.chart(roomy).first[row][i]
 				if first >= impossible {
 					continue
 				}
-				if found := b.cost(c, row, i); c.aloneError == impossible || found.compare(best) < 0 {
+				if found := b.cost(roomy, row, i); c.aloneError == impossible || found.compare(best) < 0 {
 					best, c.aloneError = found, first
-					c.alone = b.at(c, resource.Slice{Profile: b.profileName(row), Percent: b.percent(c, row, i)}, clock)
+					c.alone = b.at(c, resource.Slice{Profile: b.profileName(row), Percent: b.percent(roomy, row, i)}, clock)
 				}
 			}
 		}

@@ -66,6 +66,42 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 		}
 		c.occupants = append(c.occupants, occupant{request: n.request, class: n.class, slice: slice})
 	}
+	if f.squeeze.sms {
+		c.loosen(c.occupants[len(c.occupants)-len(all):], s.clock)
+	}
+}
+
+// loosen gives newcomers by MPS, which have the smallest parts of the SMs within their tolerance, more of what is left,
+// by turns, until each has the part that comes closest to its target.
+func (c *card) loosen(newcomers []occupant, clock int) {
+	type share struct {
+		class *class
+		row   int
+	}
+	closest := map[share]int{}
+	for grown := true; grown; {
+		grown = false
+		for i := range newcomers {
+			n := &newcomers[i]
+			if n.slice.Percent == 0 {
+				continue
+			}
+			of := share{n.class, c.model.whole()}
+			if !n.slice.Whole() {
+				of.row = c.model.row(n.slice)
+			}
+			if closest[of] == 0 {
+				closest[of] = c.model.percentAt(of.class, of.row, clock, false)
+			}
+			next := n.slice.Percent + 1
+			for next < closest[of] && c.model.partSMs(of.row, next) == c.model.partSMs(of.row, n.slice.Percent) {
+				next++
+			}
+			if next <= closest[of] && next-n.slice.Percent <= c.freePercent(n.slice) {
+				n.slice.Percent, grown = next, true
+			}
+		}
+	}
 }
 
 // restingClock returns the clock of a GPU without newcomers: its present clock if it suits, otherwise the best one

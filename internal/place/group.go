@@ -22,9 +22,9 @@ type group struct {
 func grouped(r Request) bool { return r.Want.Sharing == resource.SharingMPS && r.Want.Devices() > 1 }
 
 // placeGroups places sessions with several devices by MPS, and the others on the GPUs that they leave.
-func placeGroups(gpus []GPU, requests []Request, crowding float64) Result {
+func placeGroups(gpus []GPU, requests []Request, by squeeze) Result {
 	if !slices.ContainsFunc(requests, grouped) {
-		return placeDevices(gpus, requests, crowding)
+		return placeDevices(gpus, requests, by)
 	}
 	var others, waiting []Request
 	var groups []*group
@@ -40,7 +40,7 @@ func placeGroups(gpus []GPU, requests []Request, crowding float64) Result {
 			continue
 		}
 		switch on, stays := keptOn(gpus, r); {
-		case !stays || !joinGroup(&groups, on, r, crowding):
+		case !stays || !joinGroup(&groups, on, r, by):
 			r.Kept, r.KeptMore = nil, nil
 			waiting = append(waiting, r)
 		}
@@ -50,18 +50,18 @@ func placeGroups(gpus []GPU, requests []Request, crowding float64) Result {
 	})
 	var refused prose.Groups[Refusal]
 	for _, r := range waiting {
-		if slices.ContainsFunc(groups, func(one *group) bool { return one.add(r, crowding) }) {
+		if slices.ContainsFunc(groups, func(one *group) bool { return one.add(r, by) }) {
 			continue
 		}
-		on, why := choose(free, r, crowding)
-		if why.What != "" || !joinGroup(&groups, on, r, crowding) {
+		on, why := choose(free, r, by)
+		if why.What != "" || !joinGroup(&groups, on, r, by) {
 			refused.Add(why.What, Refusal{Addresses: []resource.Address{r.Address}, Advice: why})
 			continue
 		}
 		free = slices.DeleteFunc(free, groups[len(groups)-1].has)
 	}
 	rest := slices.DeleteFunc(slices.Clone(gpus), func(g GPU) bool { return slices.ContainsFunc(groups, func(one *group) bool { return one.has(g) }) })
-	result := placeDevices(rest, others, crowding)
+	result := placeDevices(rest, others, by)
 	for _, one := range groups {
 		one.addTo(&result)
 	}
@@ -103,10 +103,10 @@ func (g *group) has(o GPU) bool {
 }
 
 // joinGroup adds a session to the group with these GPUs, which is made if it does not exist.
-func joinGroup(groups *[]*group, on []GPU, r Request, crowding float64) bool {
+func joinGroup(groups *[]*group, on []GPU, r Request, by squeeze) bool {
 	for _, g := range *groups {
 		if len(g.gpus) == len(on) && !slices.ContainsFunc(on, func(o GPU) bool { return !g.has(o) }) {
-			return g.add(r, crowding)
+			return g.add(r, by)
 		}
 		if slices.ContainsFunc(on, g.has) {
 			return false
@@ -114,7 +114,7 @@ func joinGroup(groups *[]*group, on []GPU, r Request, crowding float64) bool {
 	}
 	fresh := &group{gpus: slices.Clone(on)}
 	slices.SortFunc(fresh.gpus, func(a, b GPU) int { return cmp.Compare(a.Index, b.Index) })
-	if !fresh.add(r, crowding) {
+	if !fresh.add(r, by) {
 		return false
 	}
 	*groups = append(*groups, fresh)
@@ -122,12 +122,12 @@ func joinGroup(groups *[]*group, on []GPU, r Request, crowding float64) bool {
 }
 
 // add adds a session to the group if each GPU has room for it.
-func (g *group) add(r Request, crowding float64) bool {
+func (g *group) add(r Request, by squeeze) bool {
 	if r.Want.Devices() != len(g.gpus) || r.Want.Host != g.gpus[0].Host {
 		return false
 	}
 	all := append(slices.Clone(g.requests), r)
-	results, ok := placeOnEach(g.gpus, all, crowding)
+	results, ok := placeOnEach(g.gpus, all, by)
 	if ok {
 		g.requests, g.results = all, results
 	}
@@ -135,14 +135,14 @@ func (g *group) add(r Request, crowding float64) bool {
 }
 
 // placeOnEach places a device of each session on each of the GPUs.
-func placeOnEach(gpus []GPU, requests []Request, crowding float64) (results []Result, ok bool) {
+func placeOnEach(gpus []GPU, requests []Request, by squeeze) (results []Result, ok bool) {
 	for _, gpu := range gpus {
 		var devices []Request
 		for _, r := range requests {
 			r.Kept, r.KeptMore, r.single = r.keptAt(gpu), nil, true
 			devices = append(devices, r)
 		}
-		result := newFleet([]GPU{gpu}, devices, crowding).place()
+		result := newFleet([]GPU{gpu}, devices, by).place()
 		if len(result.Refused) > 0 {
 			return nil, false
 		}
@@ -152,11 +152,11 @@ func placeOnEach(gpus []GPU, requests []Request, crowding float64) (results []Re
 }
 
 // choose returns GPUs for a new group: of the model that comes closest to the target, and has enough.
-func choose(free []GPU, r Request, crowding float64) (on []GPU, why prose.Advice) {
+func choose(free []GPU, r Request, by squeeze) (on []GPU, why prose.Advice) {
 	models, closest := map[string][]GPU{}, ""
 	errors := map[string]float64{}
 	for _, g := range free {
-		results, ok := placeOnEach([]GPU{g}, []Request{r}, crowding)
+		results, ok := placeOnEach([]GPU{g}, []Request{r}, by)
 		if g.Host != r.Want.Host || !ok {
 			continue
 		}

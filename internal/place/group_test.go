@@ -42,7 +42,7 @@ func TestGroups(t *testing.T) {
 		for singles := []Request{}; ; each++ {
 			one := groupOf("pair", each+1, n, key)[each]
 			singles = append(singles, one)
-			if _, ok := placeOnEach(gpus[:1], singles, 1); !ok {
+			if _, ok := placeOnEach(gpus[:1], singles, squeeze{1, true}); !ok {
 				break
 			}
 		}

@@ -74,7 +74,7 @@ func (f *fleet) kinds() []*kind {
 
 // mark returns a text that is equal for interchangeable cards.
 func (f *fleet) mark(c *card, pinned bool) string {
-	mark := fmt.Appendf(nil, "%q %d %t %t %t %t", c.Host, slices.Index(f.models, c.model), c.canTakeSlices(), c.canBeWhole(), c.shared(), c.Hindered)
+	mark := fmt.Appendf(nil, "%q %d %t %t %t %t %t", c.Host, slices.Index(f.models, c.model), c.canTakeSlices(), c.canBeWhole(), c.shared(), c.Hindered, c.ForeignMPS != nil)
 	for _, s := range c.occupants {
 		mark = fmt.Appendf(mark, " %d:%s@%d.%d*%d<%d", s.class.id, s.slice.Profile, s.slice.Start, s.slice.ComputeStart, s.slice.Percent, s.limit)
 	}

@@ -111,7 +111,9 @@ func (b *gpuModel) chart(c *class) *chart {
 		at := func(clock int) resource.Fit { return fit.At(b.spec, c.target, b.profileName(row), b.clocks[clock]) }
 		var percents []int
 		if c.sharing == resource.SharingMPS && b.spec.DividesSMs() && b.offers(c, row) {
-			percents = b.percents(c, row)
+			for clock := range b.clocks {
+				percents = append(percents, b.percentAt(c, row, clock, c.squeeze.sms))
+			}
 			at = func(clock int) resource.Fit {
 				return fit.OfPart(b.spec, c.target, b.profileName(row), percents[clock], b.clocks[clock])
 			}
@@ -135,27 +137,33 @@ func (b *gpuModel) errors(c *class, memoryMiB int, at func(clock int) resource.F
 	return first, second
 }
 
-// percents returns, by clock, the percentage of the SMs of a profile that comes closest to the target of a class. Of
-// equally close ones it is the smallest.
-func (b *gpuModel) percents(c *class, row int) []int {
-	sms := b.spec.SMs
-	if row < b.whole() {
-		sms = b.profiles[row].SMs
+// percentAt returns the percentage of the SMs of a profile that comes closest to the target of a class at a clock. Of
+// equally close ones it is the smallest. If it is to be small, it is the smallest within the tolerance, if there is one.
+// That of a fraction is no more than the fraction, so that fractions of a GPU fit on it.
+func (b *gpuModel) percentAt(c *class, row, clock int, small bool) (best int) {
+	most := 100
+	if c.fraction > 0 && row == b.whole() {
+		most = max(1, int(100*c.fraction+1e-9)) // 0.29 is 28.999... percent in floating point
 	}
-	all := make([]int, len(b.clocks))
-	for i, clock := range b.clocks {
-		best, bestSecond := int64(math.MaxInt64), int64(math.MaxInt64)
-		for percent := 1; percent <= 100; percent++ {
-			if percent > 1 && fit.PartSMs(sms, percent) == fit.PartSMs(sms, percent-1) {
-				continue
-			}
-			first, second := c.errors(fit.OfPart(b.spec, c.target, b.profileName(row), percent, clock))
-			if first < best || first == best && second < bestSecond {
-				best, bestSecond, all[i] = first, second, percent
-			}
+	least, second := int64(math.MaxInt64), int64(math.MaxInt64)
+	for percent := 1; percent <= most && !(small && least <= counted(c.options.Tolerance)); percent++ {
+		if percent > 1 && b.partSMs(row, percent) == b.partSMs(row, percent-1) {
+			continue
+		}
+		error, other := c.errors(fit.OfPart(b.spec, c.target, b.profileName(row), percent, b.clocks[clock]))
+		if error < least || error == least && other < second {
+			least, second, best = error, other, percent
 		}
 	}
-	return all
+	return best
+}
+
+// partSMs is the number of SMs that a percentage of a profile has.
+func (b *gpuModel) partSMs(row, percent int) int {
+	if row == b.whole() {
+		return fit.PartSMs(b.spec.SMs, percent)
+	}
+	return fit.PartSMs(b.profiles[row].SMs, percent)
 }
 
 // percent is the part of the SMs of a profile that a session of a class gets at a clock; 0 where SMs are not divided.

@@ -57,7 +57,7 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 		parts = append(parts, fmt.Sprintf("and %d more reasons on other GPUs", more))
 	}
 	ways := f.moreRoom(cl, addresses)
-	if cure == "" && f.couldShare(cl) {
+	if cure == "" && f.couldShare(cl) && f.permits(cl, resource.SharingTime) {
 		ways = append(ways, `sharing = "time-slice", which divides the memory alone`)
 	}
 	if move := f.move(cl); move != "" {
@@ -88,6 +88,15 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	return prose.Advice{What: need + "; " + strings.Join(parts, "; "), Fix: strings.Join(ways, ", or ")}
 }
 
+// permits reports whether the host of a class permits a kind of sharing.
+func (f *fleet) permits(cl *class, kind resource.Sharing) bool {
+	return slices.ContainsFunc(f.cards, func(c *card) bool { return cl.mayUse(c) && c.permits(kind) })
+}
+
+func (c *card) permits(kind resource.Sharing) bool {
+	return len(c.Sharing) == 0 || slices.Contains(c.Sharing, kind)
+}
+
 // couldShare reports whether time slices may make room: for sessions that want slices alone, or that would have whole
 // GPUs without MIG and leave half of the memory free.
 func (f *fleet) couldShare(cl *class) bool {
@@ -98,6 +107,12 @@ func (f *fleet) couldShare(cl *class) bool {
 
 // nowhere returns the refusal of a class that may use no GPU.
 func (f *fleet) nowhere(cl *class) prose.Advice {
+	for _, c := range f.cards {
+		if d := c.ForeignMPS; d != nil && c.Host == cl.host && (cl.gpu == "" || cl.gpu == c.UUID) {
+			return prose.Advice{What: fmt.Sprintf("%s has an MPS daemon of %s, process %d, which cosplay leaves alone, and no other GPU may be used", f.label(c), d.User, d.PID),
+				Fix: "that its owner ends it " + d.Ending() + `, or sharing = "time-slice"`}
+		}
+	}
 	if cl.gpu != "" {
 		return prose.Advice{What: fmt.Sprintf("host %s has no GPU %s", cl.host, cl.gpu),
 			Fix: "the index, UUID or PCI address of an existing GPU, or gpu left out"}
@@ -116,11 +131,13 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	if len(c.model.clocks) == 0 {
 		return "it reports no SM clock", "baseline_clock in the host block"
 	}
-	if cl.sharing == resource.SharingMIG && !c.Model.MIG() {
-		return "it has no MIG slices", `sharing = "time-slice"`
-	}
 	named, known := c.Model.Profile(cl.slice)
-	if cl.slice != "" && !known {
+	switch wantsSlice := cl.slice != "" || cl.sharing == resource.SharingMIG || cl.sharing == resource.SharingCompute; {
+	case wantsSlice && !c.Model.MIG() && c.permits(resource.SharingTime):
+		return "no MIG slices", `sharing = "time-slice"`
+	case wantsSlice && !c.Model.MIG():
+		return "no MIG slices", "a GPU with MIG"
+	case cl.slice != "" && !known:
 		return fmt.Sprintf("it has no profile %s; it has %s", cl.slice, prose.And(c.profileNames())), "one of its profiles"
 	}
 	holds := c.rowsFor(cl, impossible-1)
@@ -135,10 +152,18 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		closest := c.closest(cl, holds)
 		return fmt.Sprintf("it comes no closer than %d %%, and fit.max_error is %d %%", percentUp(closest), percentUp(cl.maxError())),
 			fmt.Sprintf("fit.max_error = \"%d%%\", or another target", percentUp(closest))
-	case c.isShared() && (c.occupants[0].slice.Sharing != cl.sharing || c.occupants[0].slice.Oversubscribed != cl.over):
-		return "sessions of this plan share it in another way", ""
+	case c.isShared() && c.occupants[0].slice.Sharing != cl.sharing:
+		way := fmt.Sprintf("sharing = %q", c.occupants[0].slice.Sharing)
+		return "sessions of this plan share it with " + way, way
+	case c.isShared() && c.occupants[0].slice.Oversubscribed != cl.over:
+		way := fmt.Sprintf("oversubscribe = %t", !cl.over)
+		return "sessions of this plan share it with " + way, way
 	case c.isShared() && cl.sharing == resource.SharingMPS && c.freeMiB(resource.Slice{}) >= cl.target.MemoryMiB:
-		return fmt.Sprintf("what shares it leaves %d %% of its SMs", c.freePercent(resource.Slice{})), `sharing = "time-slice", which does not divide the SMs`
+		why = fmt.Sprintf("it needs %d %% of the SMs, and what shares them leaves %d %%", c.leastPercent(cl), c.freePercent(resource.Slice{}))
+		if c.permits(resource.SharingTime) {
+			cure = `sharing = "time-slice" for all of them, which does not divide the SMs`
+		}
+		return why, cure
 	case c.isShared() && cl.shares():
 		return fmt.Sprintf("of its %d MiB, what shares it leaves %d MiB", c.Model.MemoryMiB, c.freeMiB(resource.Slice{})), ""
 	case c.isWhole():
@@ -159,6 +184,14 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		return c.whyNotWhole(len(c.occupants)), ""
 	}
 	return c.whyNoSlice(smallest)
+}
+
+// leastPercent is the smallest part of the SMs of a whole GPU that a class gets at any clock.
+func (c *card) leastPercent(cl *class) int {
+	if percents := c.model.chart(cl).percents[c.model.whole()]; len(percents) > 0 {
+		return slices.Min(percents)
+	}
+	return 100
 }
 
 // rowsFor returns the profiles in which a class stays within an error at some clock.

@@ -12,11 +12,11 @@ import (
 // session has its own on distinct GPUs.
 
 // placeDevices places requests until each session has all of its devices or none.
-func placeDevices(gpus []GPU, requests []Request, crowding float64) Result {
+func placeDevices(gpus []GPU, requests []Request, by squeeze) Result {
 	requests = slices.Clone(requests)
 	var refused []Refusal
 	for {
-		f := newFleet(gpus, devices(requests), crowding)
+		f := newFleet(gpus, devices(requests), by)
 		r := f.place()
 		cut, some := f.incomplete()
 		if !some {
@@ -77,9 +77,9 @@ func (f *fleet) devicesFrom(i int) []Request {
 }
 
 // modelFor is the model of all GPUs of the sessions of a class with several devices: among those of which enough GPUs
-// have room for a session, if there are any, the one that comes closest.
+// have room for a session, or else most have, the one that comes closest.
 func (f *fleet) modelFor(cl *class) (best string) {
-	least, enough := int64(0), false
+	least, most := int64(0), -1
 	tried := map[string]bool{}
 	for _, c := range f.cards {
 		name := c.Model.Name
@@ -90,9 +90,9 @@ func (f *fleet) modelFor(cl *class) (best string) {
 		trial := *cl
 		trial.model, trial.aloneError = name, impossible
 		trial.measure(f.cards)
-		fits := f.room(&trial) >= cl.devices
-		if best == "" || fits && !enough || fits == enough && trial.aloneError < least {
-			best, least, enough = name, trial.aloneError, fits
+		room := min(f.room(&trial), cl.devices)
+		if room > most || room == most && trial.aloneError < least {
+			best, least, most = name, trial.aloneError, room
 		}
 	}
 	return best

@@ -1,14 +1,18 @@
 package place
 
-import "cosplay/internal/resource"
+import (
+	"cosplay/internal/fit"
+	"cosplay/internal/resource"
+)
 
-// A Share is what sessions of one target get of an empty GPU in one way.
+// A Share is what sessions of one target get of a GPU that has as many of them as fit. Of sessions whose parts differ, it
+// is the one with the worst fit while all are busy.
 type Share struct {
 	Sharing  resource.Sharing
-	Sessions int            // that fit at most, up to maxLoad
-	Slice    resource.Slice // of one of them alone
-	Alone    resource.Fit   // of one session, whatever the others do; where they share, while these are idle
-	Busy     resource.Fit   // of the session with the worst fit while all are busy
+	Sessions int // up to maxLoad
+	Slice    resource.Slice
+	Alone    resource.Fit // while the others are idle
+	Busy     resource.Fit // while all are busy
 }
 
 // Shares are the ways in which sessions of a target can have parts of a model of GPU, those that are possible.
@@ -32,16 +36,14 @@ func shareOf(m resource.Model, t resource.Target, o resource.FitOptions, kind re
 		if len(r.Refused) > 0 {
 			break
 		}
-		if n == 0 {
-			share.Slice, share.Alone = r.Placed[0].Slice, r.Placed[0].Fit
-		}
-		share.Sessions, share.Busy = n+1, busiest(r.Placed, o.Prefer)
+		worst, busy := busiest(m, r.Placed, o.Prefer)
+		share.Sessions, share.Slice, share.Alone, share.Busy = n+1, worst.Slice, worst.Fit, busy
 	}
 	return share
 }
 
-// busiest is the worst fit while all sessions are busy.
-func busiest(placed []Placed, prefer resource.Preference) (worst resource.Fit) {
+// busiest is the session with the worst fit while all are busy, and that fit.
+func busiest(m resource.Model, placed []Placed, prefer resource.Preference) (worst Placed, fitting resource.Fit) {
 	for i, p := range placed {
 		sharers := 1
 		for j, q := range placed {
@@ -49,9 +51,9 @@ func busiest(placed []Placed, prefer resource.Preference) (worst resource.Fit) {
 				sharers++
 			}
 		}
-		if busy := p.Fit.Busy(sharers, p.Slice.Percent > 0 || p.Slice.Divides()); i == 0 || busy.Error(prefer) > worst.Error(prefer) {
-			worst = busy
+		if busy := fit.Busy(m, p.Slice, p.Fit, sharers); i == 0 || busy.Error(prefer) > fitting.Error(prefer) {
+			worst, fitting = p, busy
 		}
 	}
-	return worst
+	return worst, fitting
 }

@@ -12,6 +12,7 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
+	"cosplay/internal/resource"
 )
 
 // Operator approves plans and gets their results: a command, or a loop without a user.
@@ -171,12 +172,43 @@ func pause(ctx context.Context) {
 	}
 }
 
-// Remove destroys all objects of the project. It waits for other projects that change the
-// same GPUs.
+// Remove ends the programs of all sessions and destroys all objects of the project. It waits for other projects that
+// change the same GPUs.
 func (p *Project) Remove(ctx context.Context, o ApplyOptions) (Outlook, apply.Result, error) {
 	r := remover{progress: o.Progress}
-	err := p.Reconcile(ctx, Aim{Goal: NothingLeft}, o, AfterOthers, &r)
+	err := p.endPrograms(ctx)
+	if err != nil {
+		return r.outlook, r.result, err
+	}
+	err = p.Reconcile(ctx, Aim{Goal: NothingLeft}, o, AfterOthers, &r)
 	return r.outlook, r.result, err
+}
+
+// farewell is how long programs have to end before they are killed.
+const farewell = 5 * time.Second
+
+// endPrograms ends what sessions still run, where a body that is removed does not end it: the memory that a program in
+// the background has would be counted in no session.
+func (p *Project) endPrograms(ctx context.Context) error {
+	prior, _, err := p.Remembered()
+	if err != nil {
+		return err
+	}
+	for _, s := range prior.Sessions {
+		if resource.RuntimeNamed(s.Runtime).RunsPrograms {
+			continue
+		}
+		in, err := p.Runtime(ctx, s, prior)
+		if err != nil {
+			return err
+		}
+		if ender, can := in.(apply.Ender); can {
+			if err := ender.End(ctx, s.ID, "The session of this program is being removed.", farewell); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // remover is the operator of Remove.

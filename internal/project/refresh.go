@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"cosplay/internal/apply"
@@ -289,7 +288,7 @@ func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owne
 	if mayFail {
 		s.Assumed = prior.Bodies(c.Name)
 	}
-	s.UsesMPS = slices.ContainsFunc(p.Intent.Sessions, func(one config.Session) bool { return one.Host == c.Name && one.Sharing == resource.SharingMPS })
+	s.UsesMPS = p.Intent.UsesMPS(c)
 	return s, err
 }
 

@@ -75,10 +75,10 @@ type Choice struct {
 type Share struct {
 	Sharing  string  `json:"sharing"`           // mig, exclusive, time-slice or mps
 	Sessions int     `json:"sessions"`          // that fit at most; cosplay places up to 15 of one target on a GPU
-	Profile  string  `json:"profile,omitempty"` // of one of them; missing on the whole GPU
+	Profile  string  `json:"profile,omitempty"` // of the session with the worst fit while all are busy; missing on the whole GPU
 	Percent  int     `json:"percent,omitempty"` // of the SMs, by MPS
-	Alone    Figures `json:"alone"`             // of one session while the others are idle
-	Busy     Figures `json:"busy"`              // of the session with the worst fit while all are busy
+	Alone    Figures `json:"alone"`             // of that session while the others are idle
+	Busy     Figures `json:"busy"`              // of that session while all are busy
 }
 
 // Model is what a kind of physical GPU offers.

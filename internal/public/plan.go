@@ -219,7 +219,7 @@ type SessionFigures struct {
 	Target  string  `json:"target"`                // key of the target
 	Slice   Slice   `json:"slice"`                 // where it is
 	More    []Slice `json:"more_slices,omitempty"` // of its other devices: other GPUs
-	Sharers int     `json:"sharers,omitempty"`     // sessions that share its GPU by time slices, with it: when all are busy, each has this part of the rates
+	Sharers int     `json:"sharers,omitempty"`     // sessions that share its slice, its GPU instance or its GPU, with it. By time slices, each has this part of the rates when all are busy; otherwise, of the bandwidth
 	Figures
 }
 

@@ -49,7 +49,20 @@ type GPU struct {
 	Slices       []GPUSlice    `json:"slices"`          // MIG slices
 	Processes    int           `json:"processes"`       // number of processes that use it
 	Holders      []GPUHolder   `json:"holders"`         // other projects that have acquired it
+	ComputeMode  string        `json:"compute_mode"`    // default, exclusive process, prohibited, or NVML's number
+	MPS          []MPSDaemon   `json:"mps"`             // control daemons that the project runs
 	Degraded     []Degradation `json:"degraded"`        // what the driver does not offer; the fields that need it are 0
+}
+
+// MPSDaemon is a control daemon of the project, with the limits that apply set.
+type MPSDaemon struct {
+	Folder    string `json:"folder"`            // with its pipes and logs
+	Profile   string `json:"profile,omitempty"` // of the MIG slice that it serves; missing for the whole GPU
+	Start     int    `json:"start,omitempty"`   // first slot of that slice
+	Percent   int    `json:"percent,omitempty"` // active thread percentage of programs without one; missing before Volta
+	MemoryMiB int    `json:"memory_mib"`        // of one program, MiB
+	Running   bool   `json:"running"`           // it runs
+	AsApplied bool   `json:"as_applied"`        // it runs with these limits, as far as it can be asked
 }
 
 // GPUHolder is another project that has acquired a GPU.

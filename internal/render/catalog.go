@@ -185,6 +185,7 @@ func (p *page) shareTable(v FitView) {
 		return
 	}
 	p.gap()
+	p.flow(0, 2, text("How many such sessions one GPU holds, and what the one with the worst fit gets: while the others are idle, and while all are busy."))
 	t := &table{gap: 2, indent: 2, columns: []column{{title: "SHARING"}, {title: "EACH"}, {title: "COUNT", right: true}, {title: "FP32", right: true},
 		{title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}, {title: "BUSY: FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}}}
 	for _, s := range v.Shares {

@@ -7,7 +7,6 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/fit"
-	"cosplay/internal/plan"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
@@ -141,8 +140,8 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 	for _, w := range v.warningsOf(c.Address) {
 		details = append(details, inked(drifted, w.Note))
 	}
-	if n := sharers(v.Plan, c.After); n > 1 {
-		details = append(details, text(busyWords(c.After.Fit, n, c.After.Slice.Percent > 0 || c.After.Slice.Divides())))
+	if c.After != nil && v.sharers[c.Address] > 1 {
+		details = append(details, text(busyWords(live, *c.After, v.sharers[c.Address])))
 	}
 	if c.After != nil && c.After.Request.Fraction > 0 {
 		if over := c.After.Fit.Got.MemoryMiB - c.After.Target.MemoryMiB; !c.After.Slice.Whole() && over > 0 {
@@ -181,21 +180,11 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 	return details
 }
 
-// sharers is the number of sessions that share the GPU of a session with others, with it; 0 if it shares none.
-func sharers(planned *plan.Plan, s *resource.Session) int {
-	if s == nil || !s.Slice.Shared() {
-		return 0
-	}
-	most := 0
-	for _, own := range s.Slices() {
-		most = max(most, count(planned.Desired.Sessions, func(o resource.Session) bool { return slices.ContainsFunc(o.Slices(), own.SharesWith) }))
-	}
-	return most
-}
-
-func busyWords(f resource.Fit, n int, divided bool) string {
-	busy := f.Busy(n, divided)
-	if divided {
+// busyWords are the figures of a session while the n sessions are busy that share its part of a GPU.
+func busyWords(live resource.Live, s resource.Session, n int) string {
+	g, _ := live.GPU(s.Slice.Host, s.Slice.GPU)
+	busy := fit.Busy(g.Model, s.Slice, s.Fit, n)
+	if s.Slice.Percent > 0 || s.Slice.Divides() {
 		return fmt.Sprintf("while the others are idle; when all %d are busy, bandwidth is %s", n, fit.Percent(busy.BandwidthRatio()))
 	}
 	return fmt.Sprintf("while the others are idle; when all %d are busy, FP32 is %s and bandwidth %s", n, fit.Percent(busy.FP32Ratio()), fit.Percent(busy.BandwidthRatio()))

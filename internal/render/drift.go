@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -172,7 +173,7 @@ func (p *page) unfinished(v PlanView) {
 // those that it sends again or gives up.
 func lockWords(v PlanView, planned bool) string {
 	var on []string
-	for _, l := range v.Plan.Diff.Unproven {
+	for _, l := range sortedByGPU(v.Live, v.Plan.Diff.Unproven, func(l diff.UnprovenLock) resource.GPUKey { return resource.GPUKey{Host: l.Host, UUID: l.GPU} }) {
 		if !slices.ContainsFunc(v.Plan.Diff.GPUs, func(c diff.GPUChange) bool {
 			return planned && c.Host == l.Host && c.UUID == l.GPU && (c.GiveBack || c.Settings.Has(resource.SMClock))
 		}) {
@@ -188,6 +189,19 @@ func lockWords(v PlanView, planned bool) string {
 	}
 	return fmt.Sprintf("The clock %s of %s %s not provable while idle; cosplay verify proves %s under a short load.",
 		locks, strings.Join(on, ", "), is, it)
+}
+
+// sortedByGPU orders what is about GPUs as the driver numbers them.
+func sortedByGPU[T any](live resource.Live, all []T, key func(T) resource.GPUKey) []T {
+	index := func(one T) int {
+		g, _ := live.GPU(key(one).Host, key(one).UUID)
+		return g.Index
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b T) int {
+		return cmp.Or(cmp.Compare(key(a).Host, key(b).Host), cmp.Compare(index(a), index(b)))
+	})
+	return all
 }
 
 // sliceWords reports the slices that count as cosplay's without a proof; "" for none.

@@ -18,6 +18,7 @@ import (
 // PlanMarkdown writes a plan for a pull request: the line that counts first, then drift, the sessions with their fit,
 // what changes in fences that are coloured as differences, and what sessions cannot hide. It has no width.
 func PlanMarkdown(w io.Writer, s Style, v PlanView) error {
+	v.sharers = resource.Sharers(v.Plan.Desired.Sessions)
 	m := &markdown{PlanView: v, verbose: s.Verbose}
 	m.summary()
 	m.warnings()
@@ -185,9 +186,13 @@ var markdownWords = map[diff.Action]string{
 func (m *markdown) sessions() {
 	rows := []string{"| | Session | Target | GPU | Slice | VRAM | FP32 | Bandwidth | Tensor |", "|---|---|---|---|---|--:|--:|--:|--:|"}
 	groups, staying := changesAlike(m.Live, m.Plan.Diff.Sessions, m.verbose)
+	var busy prose.Groups[resource.Address]
 	for _, g := range groups {
 		for _, c := range g.shown {
 			rows = append(rows, m.row(c))
+			if n := m.sharers[c.Address]; c.After != nil && n > 1 {
+				busy.Add(busyWords(m.Live, *c.After, n), c.Address)
+			}
 		}
 		if len(g.hidden) > 0 {
 			rows = append(rows, fmt.Sprintf("| %s | and %d more like it: %s | | | | | | | |", markdownWords[g.hidden[0].Action], len(g.hidden), plainText(resource.AddressNames(addressesOf(g.hidden), 0))))
@@ -195,6 +200,9 @@ func (m *markdown) sessions() {
 	}
 	if len(rows) > 2 {
 		m.block(rows...)
+	}
+	for _, words := range busy.Texts {
+		m.block(plainText(resource.AddressNames(busy.Of[words], 3)+": these figures are for one session "+words) + ".")
 	}
 	if staying > 0 {
 		m.block(plainText(prose.Capital(stayWords(staying))) + ".")
@@ -220,7 +228,7 @@ func (m *markdown) changes() {
 	for _, image := range imagesOf(m.PlanView) {
 		add("+ image %s on %s: to be %s", image.Image, image.Host, pulledOrBuilt(image.How))
 	}
-	for _, c := range m.Plan.Diff.GPUs {
+	for _, c := range sortedByGPU(m.Live, m.Plan.Diff.GPUs, diff.GPUChange.Key) {
 		fate := ""
 		if c.GiveBack && c.Action != diff.NoOp {
 			fate = "   # given back"

@@ -32,6 +32,8 @@ type PlanView struct {
 	Warnings hcl.Diagnostics
 	Files    map[string]*hcl.File
 	Notes    []resource.Note // what was found of runs that were interrupted or that the state did not know
+
+	sharers map[resource.Address]int // by session, see resource.Sharers
 }
 
 // warningsOf are the warnings about the placement of a session.
@@ -48,6 +50,7 @@ func (v PlanView) warningsOf(a resource.Address) []place.Warning {
 // Plan shows what will happen: hosts, drift, then for each GPU its settings, its slot map and its sessions, and last
 // the line that counts.
 func Plan(w io.Writer, s Style, v PlanView) {
+	v.sharers = resource.Sharers(v.Plan.Desired.Sessions)
 	p := newPage(s)
 	p.heading(v)
 	p.caughtUp(v)

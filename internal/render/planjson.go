@@ -14,9 +14,9 @@ import (
 
 // PlanJSON writes a plan as data, byte for byte the same for the same inputs.
 func PlanJSON(w io.Writer, v PlanView) error {
-	d := v.Plan.Diff
+	d, sharers := v.Plan.Diff, resource.Sharers(v.Plan.Desired.Sessions)
 	fit := func(s resource.Session) public.SessionFigures {
-		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), Sharers: sharers(v.Plan, &s), Figures: figuresOf(s.Fit)}
+		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), Sharers: sharers[s.Address], Figures: figuresOf(s.Fit)}
 	}
 	return JSON(w, public.Plan{
 		Format: public.V1, Differences: differencesOf(v), Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,

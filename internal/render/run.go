@@ -18,8 +18,12 @@ import (
 func Running(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	for _, one := range v.Plan.Desired.Sessions {
-		p.flow(0, 2, join(inked(strong, one.Target.ShortName()), text(fmt.Sprintf(" as %s of %s: %s, FP32 %s, bandwidth %s",
-			one.PlaceWords(), together(words.GPUs(v.Live, one)), together(mib(one.Target.MemoryMiB)),
+		of := " of "
+		if len(one.More) > 0 {
+			of = ", "
+		}
+		p.flow(0, 2, join(inked(strong, one.Target.ShortName()), text(fmt.Sprintf(" as %s%s%s: %s, FP32 %s, bandwidth %s",
+			one.PlaceWords(), of, together(words.GPUs(v.Live, one)), together(mib(one.Target.MemoryMiB)),
 			together(fit.Percent(one.Fit.FP32Ratio())), together(fit.Percent(one.Fit.BandwidthRatio()))))))
 	}
 	p.flush(w)

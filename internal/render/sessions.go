@@ -160,13 +160,19 @@ type fleet struct {
 	owners map[resource.LiveSlice][]resource.PriorSession // of the project's slices
 	whole  map[resource.GPUKey][]resource.PriorSession    // on the project's whole GPUs
 	drift  map[resource.Address][]diff.Drift
-	ssh    bool // a session has ssh
+	mps    map[resource.GPUKey][]resource.MPS // the project's control daemons
+	ssh    bool                               // a session has ssh
 }
 
 func newFleet(v StatusView) fleet {
 	addresses := each(v.Prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })
 	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice][]resource.PriorSession{},
-		whole: map[resource.GPUKey][]resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}}
+		whole: map[resource.GPUKey][]resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}, mps: map[resource.GPUKey][]resource.MPS{}}
+	for _, g := range v.Prior.GPUs {
+		if daemons := g.All(); len(daemons) > 0 {
+			f.mps[resource.GPUKey{Host: g.Host, UUID: g.UUID}] = daemons
+		}
+	}
 	for _, s := range v.Prior.Sessions {
 		f.ssh = f.ssh || s.Spec.SSH.Enabled
 		if own, ok := diff.OwnSlice(s, v.Live); ok {

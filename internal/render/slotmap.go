@@ -62,21 +62,31 @@ func (m slotMap) slots() int {
 // shared reports whether sessions share the whole GPU.
 func (m slotMap) shared() bool { return !m.mig && len(m.taken) > 0 && m.taken[0].slice.Shared() }
 
-// shares are the parts of a GPU's memory that its sessions have, each at least a slot wide.
+// shares are the parts of a GPU's memory that its sessions have, each at least a slot wide, and what is free unless that
+// is less than half a slot.
 func (m slotMap) shares() (cells []slotCell) {
-	free, memory := m.slots(), 0
+	free := m.model.MemoryMiB
+	parts := make([]int, 0, len(m.taken)+1) // MiB
 	for _, o := range m.taken {
-		memory += o.mib
+		parts, free = append(parts, o.mib), free-o.mib
+		cells = append(cells, o.cell(1))
 	}
-	memory = max(1, memory, m.model.MemoryMiB) // where it is oversubscribed, the sum
-	for i, o := range m.taken {
-		size := o.mib * m.slots() / memory
-		size = max(1, min(size, free-(len(m.taken)-1-i))) // a slot for each that follows
-		cells = append(cells, o.cell(size))
-		free -= size
+	if 2*free*m.slots() >= m.model.MemoryMiB {
+		parts, cells = append(parts, free), append(cells, slotCell{size: 1, kind: cellFree})
 	}
-	if free > 0 {
-		cells = append(cells, slotCell{size: free, kind: cellFree})
+	sum := 0
+	for _, mib := range parts {
+		sum += mib
+	}
+	missing := func(i int) int { return parts[i]*m.slots() - cells[i].size*sum }
+	for range m.slots() - len(cells) { // to the part that has least for its memory
+		narrow := 0
+		for i := range parts {
+			if missing(i) > missing(narrow) {
+				narrow = i
+			}
+		}
+		cells[narrow].size++
 	}
 	return cells
 }
@@ -212,7 +222,11 @@ func newGrid(maps []slotMap, room int) grid {
 	g, slots := grid{label: 2, pad: 1}, 1
 	for _, m := range maps {
 		slots = max(slots, m.slots())
-		for _, o := range m.slices() {
+		labels := m.slices()
+		if m.shared() { // each has a cell
+			labels = m.taken
+		}
+		for _, o := range labels {
 			if o.slice.Size <= 1 {
 				g.label = max(g.label, columns(o.label))
 			}

@@ -45,18 +45,30 @@ func (p *page) statusGPU(v fleet, g resource.GPU) {
 	if g.Model.MIG() || g.MIGCapable {
 		items = append([]string{migWords(g)}, items...)
 	}
+	if g.ComputeMode != resource.DefaultMode {
+		items = append(items, "compute mode "+resource.ComputeModeWords(g.ComputeMode))
+	}
 	p.print(0, join(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text("  "+g.Model.Name), inked(dim, "  "+words.ShortUUID(g.UUID))))
 	items = slices.DeleteFunc(items, func(s string) bool { return s == "" })
 	for i := range items {
 		items[i] = together(items[i])
 	}
 	p.flow(4, 4, text(strings.Join(items, ", ")))
+	for _, m := range v.daemons(g) {
+		now := diff.MPSNow(m, v.Live, g.Host)
+		p.flow(4, 6, text(words.Field(diff.Field{Kind: diff.FieldMPS, Name: diff.DaemonName(m)})+": "+words.Value(now, v.Live)))
+	}
 	p.statusDrift(v.Drift, g)
 	p.degraded(g)
 	p.holders(v, g)
 	if m.mig || len(m.taken) > 0 {
 		p.slotMap(4, m, v.labels)
 	}
+}
+
+// daemons are the MPS daemons that the project runs on a GPU.
+func (f fleet) daemons(g resource.GPU) []resource.MPS {
+	return f.mps[resource.GPUKey{Host: g.Host, UUID: g.UUID}]
 }
 
 func migWords(g resource.GPU) string {
@@ -168,7 +180,7 @@ func (p *page) statusSummary(v fleet) {
 	drift := v.drifted()
 	summary := text(words + "; no drift.")
 	if drift > 0 {
-		summary = join(text(words+"; "), inked(drifted, fmt.Sprintf("%d drifted", drift)), text("."))
+		summary = join(text(words+"; "), inked(drifted, "drift in "+prose.Count(drift, "place")), text("."))
 	}
 	p.flow(0, 2, summary)
 	switch {
@@ -252,6 +264,12 @@ func StatusJSON(w io.Writer, v StatusView) error {
 	return JSON(w, s)
 }
 
+func (f fleet) daemonJSON(m resource.MPS, host string) public.MPSDaemon {
+	h, _ := f.Live.Host(host)
+	now, _ := h.MPS.Daemon(m.Folder)
+	return public.MPSDaemon{Folder: m.Folder, Profile: m.Profile, Start: m.Start, Percent: m.Percent, MemoryMiB: m.MemoryMiB, Running: now.Running, AsApplied: now.Has(m)}
+}
+
 func planHostOf(h resource.Host) public.PlanHost {
 	engine := func(e resource.Engine) public.Engine { return public.Engine{Name: e.Name, Access: e.Access} }
 	return public.PlanHost{Name: h.Name, Simulated: h.Simulated, Driver: h.Driver, Runtime: h.Runtime, Engine: some(h.Engine, engine)}
@@ -269,6 +287,7 @@ func (f fleet) gpuJSON(g resource.GPU) public.GPU {
 		Holders: each(f.others(g), func(h resource.Holder) public.GPUHolder {
 			return public.GPUHolder{Holder: holderOf(h), Lost: f.Lost[h.Lineage]}
 		}),
+		ComputeMode: resource.ComputeModeWords(g.ComputeMode), MPS: each(f.daemons(g), func(m resource.MPS) public.MPSDaemon { return f.daemonJSON(m, g.Host) }),
 		Degraded: each(g.Degraded, func(d resource.Degradation) public.Degradation {
 			return public.Degradation{Feature: string(d.Feature), Call: d.Call, Code: d.Code, Message: d.Message, Set: d.Set}
 		}),

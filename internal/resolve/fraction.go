@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -63,8 +64,15 @@ func (r *resolver) ownCard(s *config.Session) bool {
 	}
 	divided := s.Sharing == resource.SharingMIG || s.Sharing == resource.SharingMPS && model.DividesSMs()
 	s.Target = card.Part(s.Fraction, model.MemoryMiB, divided)
+	if s.Target.MemoryMiB < leastFractionMiB {
+		return refuse(fmt.Sprintf("%g of %s has %d MiB, which is too little for a CUDA program", s.Fraction, model.ShortModel(), s.Target.MemoryMiB),
+			fmt.Sprintf("A context alone takes some hundred MiB. Write at least %.2g.", math.Ceil(1000*leastFractionMiB/float64(model.MemoryMiB))/1000))
+	}
 	return true
 }
+
+// leastFractionMiB is the memory of the smallest session: less than any card of the catalog.
+const leastFractionMiB = 512
 
 // place places the sessions. If MIG has no room for all that have a fraction, those that may share a GPU in any way share
 // it by time slices: as few blocks as possible, and none that has its slice already.

@@ -42,8 +42,12 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held, resource.PersistenceMode),
 		FixedComputeMode: !host.Manage.ComputeMode || g.Without(resource.FeatureComputeMode) || ours && neverRead(held, resource.ComputeMode),
 		FixedTimeSlice:   !host.Manage.TimeSlice || g.Without(resource.FeatureTimeSlice),
+		Sharing:          host.Sharing,
 		NoSlices:         !host.Manage.Slices || g.Without(resource.FeatureMIG),
 		Busy:             len(diff.ForeignProcesses(g, r.placements)) > 0,
+	}
+	if read, _ := r.live.Host(host.Name); len(held.All()) == 0 {
+		card.ForeignMPS = foreignMPS(read, g)
 	}
 	if mhz, known := held.Applied.Get(resource.SMClock); known && !held.ClockUnsure && r.fittedAt(g, mhz) {
 		card.LockMHz = &mhz

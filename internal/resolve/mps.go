@@ -51,25 +51,33 @@ func (r *resolver) daemon(s resource.Session, gpu resource.GPUKey) (daemon resou
 	at := r.attribute(of, "sharing")
 	held, _ := r.prior.GPU(gpu.Host, gpu.UUID)
 	daemon = resource.MPS{Folder: host.MPS.Folder(slice), Profile: slice.Profile, Start: slice.Start}
-	if had, there := held.Of(slice); there {
+	had, kept := held.Of(slice)
+	if kept {
 		daemon.Folder = had.Folder
 	}
-	if host.MPS.Dir == "" { // the host was not read
+	if host.MPS.Dir == "" { // cosplay validate reads no host
 		return daemon, false
 	}
 	g, foreign, serves := r.foreignDaemon(host, s)
+	now, _ := host.MPS.Daemon(daemon.Folder)
 	switch {
+	case kept && now.Unasked:
+		r.report(hcl.DiagWarning, at, fmt.Sprintf("the MPS daemon of GPU %d of host %q was not checked: there is no nvidia-cuda-mps-control", g.Index, gpu.Host),
+			prose.Stop("It runs, and is left as it is. Fix: "+resource.InstallMPS+", or correct PATH"))
 	case host.MPS.Program == "" && host.Simulated != "":
 		r.report(hcl.DiagWarning, at, fmt.Sprintf("host %q runs no MPS daemon: there is no nvidia-cuda-mps-control", gpu.Host),
 			"Sessions of this simulated host work without it; cosplay's own accounting holds their memory. To run NVIDIA's daemon, "+resource.InstallMPS+".")
 		return daemon, false
 	case host.MPS.Program == "":
 		r.report(hcl.DiagError, at, fmt.Sprintf("host %q cannot run MPS: there is no nvidia-cuda-mps-control", gpu.Host),
-			"Fix: "+resource.InstallMPS+", or write sharing = \"time-slice\".")
+			prose.Stop("Fix: "+resource.InstallMPS+r.orTimeSlices(gpu.Host)))
 		return daemon, false
+	case serves && kept: // the sessions have cosplay's daemon already
+		r.report(hcl.DiagWarning, at, fmt.Sprintf("GPU %d of host %q has a second MPS daemon, of %s: process %d", g.Index, gpu.Host, foreign.User, foreign.PID),
+			prose.Stop(foreignAdvice(foreign)))
 	case serves:
 		r.report(hcl.DiagError, at, fmt.Sprintf("GPU %d of host %q has an MPS daemon of %s: process %d", g.Index, gpu.Host, foreign.User, foreign.PID),
-			foreignAdvice(foreign))
+			prose.Stop(foreignAdvice(foreign)+", or use another GPU"+r.orTimeSlices(gpu.Host)))
 		return daemon, false
 	case len(daemon.Pipes()) > longestPipes:
 		r.report(hcl.DiagError, at, "the folder of the MPS daemon has too long a path", fmt.Sprintf("%s has %d characters, and a Unix socket in it needs %d at most. Fix: set XDG_STATE_HOME to a shorter path.", daemon.Pipes(), len(daemon.Pipes()), longestPipes))
@@ -95,26 +103,38 @@ func (r *resolver) attribute(a resource.Address, name string) *hcl.Range {
 	return nil
 }
 
-// foreignDaemon finds a control daemon that is not the project's and serves a GPU of a session. Simulated GPUs of several
-// projects have one UUID: the daemons of cosplay do not serve each other's.
+// foreignDaemon finds a control daemon that is not the project's and serves a GPU of a session.
 func (r *resolver) foreignDaemon(host resource.Host, s resource.Session) (g resource.GPU, d resource.ForeignDaemon, serves bool) {
-	hardware := host.Simulated == ""
 	for _, at := range s.On() {
 		g, _ = r.live.GPU(at.Host, at.UUID)
-		for _, d := range host.MPS.Foreign {
-			if d.Serves(g, hardware) && (hardware || !strings.Contains(d.Pipe, "/cosplay/mps/")) {
-				return g, d, true
-			}
+		if d := foreignMPS(host, g); d != nil {
+			return g, *d, true
 		}
 	}
 	return g, d, false
 }
 
-func foreignAdvice(d resource.ForeignDaemon) string {
-	where := ""
-	if d.Pipe != "" {
-		where = fmt.Sprintf(" Its pipe folder is %s.", d.Pipe)
+// foreignMPS is a control daemon that is not the project's and serves a GPU; nil for none. Simulated GPUs of several
+// projects have one UUID: the daemons of cosplay do not serve each other's.
+func foreignMPS(host resource.Host, g resource.GPU) *resource.ForeignDaemon {
+	hardware := host.Simulated == ""
+	for i, d := range host.MPS.Foreign {
+		if d.Serves(g, hardware) && (hardware || !strings.Contains(d.Pipe, "/cosplay/mps/")) {
+			return &host.MPS.Foreign[i]
+		}
 	}
-	stop := "ask its owner to end it (echo quit | nvidia-cuda-mps-control)"
-	return prose.Stop("cosplay did not start it and leaves it alone; a GPU can have one MPS daemon." + where + " Fix: " + stop + ", or use another GPU or sharing = \"time-slice\"")
+	return nil
+}
+
+func foreignAdvice(d resource.ForeignDaemon) string {
+	return "cosplay did not start it and leaves it alone; a GPU can have one MPS daemon. Fix: ask its owner to end it " + d.Ending()
+}
+
+// orTimeSlices offers another kind of sharing, if the host permits it.
+func (r *resolver) orTimeSlices(host string) string {
+	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == host })
+	if may := r.intent.Hosts[i].Sharing; len(may) > 0 && !slices.Contains(may, resource.SharingTime) {
+		return ""
+	}
+	return ", or write sharing = \"time-slice\""
 }

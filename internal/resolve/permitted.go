@@ -43,10 +43,10 @@ func (r *resolver) permits(s *config.Session) bool {
 	switch {
 	case asked == resource.SharingAuto && made && was.Request.Sharing == resource.SharingAuto && slices.Contains(may, kindOf(was.Slice)):
 	case asked == resource.SharingAuto:
-		s.Sharing = unsaid(may, s.Fraction > 0)
-		if s.Fraction > 0 && s.Sharing == resource.SharingExclusive {
-			r.report(hcl.DiagError, rangeOf(s.Ranges, "fraction"), fmt.Sprintf("host %q does not permit to share a GPU", s.Host),
-				fmt.Sprintf("A fraction needs a share of a GPU, and %s permits whole GPUs alone. Write a target, or use another host.", line(r.intent.Hosts[i])))
+		s.Sharing = r.intent.Hosts[i].Unsaid(*s)
+		if s.Fraction > 0 && (s.Sharing == resource.SharingExclusive || s.Sharing == resource.SharingCompute) {
+			r.report(hcl.DiagError, rangeOf(s.Ranges, "fraction"), fmt.Sprintf("host %q permits no fraction of a GPU", s.Host),
+				fmt.Sprintf("A fraction is a MIG slice, a share by time slices or a share by MPS, and %s permits none of these. Write a target, or use another host.", line(r.intent.Hosts[i])))
 			return false
 		}
 	case !slices.Contains(may, asked):
@@ -62,21 +62,6 @@ func (r *resolver) permits(s *config.Session) bool {
 func line(h config.Host) string {
 	at := h.Ranges.At("sharing")
 	return fmt.Sprintf("line %d of %s", at.Start.Line, at.Filename)
-}
-
-// unsaid is what a session gets that does not say which part of a GPU it may have. One with a fraction has no whole GPU;
-// where MIG has no room, it shares one by time slices.
-func unsaid(may []resource.Sharing, fraction bool) resource.Sharing {
-	mig, whole := slices.Contains(may, resource.SharingMIG), slices.Contains(may, resource.SharingExclusive) && !fraction
-	switch {
-	case mig && (whole || fraction && slices.Contains(may, resource.SharingTime)):
-		return resource.SharingAuto
-	case mig:
-		return resource.SharingMIG
-	case whole:
-		return resource.SharingExclusive
-	}
-	return may[0]
 }
 
 // kindOf is how a session has its slice.

@@ -138,7 +138,8 @@ type MPSService struct {
 type MPSDaemon struct {
 	MPS            // its defaults as it reports them, which rounds memory down to MiB or GiB
 	Running bool   `json:"running"`
-	Silent  string `json:"silent,omitempty"` // why it does not answer although it runs
+	Silent  string `json:"silent,omitempty"`  // why it does not answer although it runs
+	Unasked bool   `json:"unasked,omitempty"` // it runs, and there is no control program to ask it
 }
 
 // ForeignDaemon is a control daemon that another user or another program has started.
@@ -175,8 +176,24 @@ func (d ForeignDaemon) Serves(g GPU, hardware bool) bool {
 	})
 }
 
-// Has reports whether a daemon runs with the wanted defaults.
+// Ending is how its owner ends it, to follow "ask its owner to end it".
+func (d ForeignDaemon) Ending() string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-"
+	switch {
+	case d.Pipe == "":
+		return "(echo quit | nvidia-cuda-mps-control)"
+	case strings.Trim(d.Pipe, plain) != "": // another user chose the name: it is not printed as part of a command
+		return fmt.Sprintf("(echo quit | nvidia-cuda-mps-control, with %s set to its pipe folder %q)", PipeVariable, d.Pipe)
+	}
+	return fmt.Sprintf("(echo quit | %s=%s nvidia-cuda-mps-control)", PipeVariable, d.Pipe)
+}
+
+// Has reports whether a daemon runs with the wanted defaults, as far as it can be asked.
 func (d MPSDaemon) Has(want MPS) bool {
-	memory := d.MemoryMiB == want.MemoryMiB || want.MemoryMiB >= 1024 && d.MemoryMiB == want.MemoryMiB/1024*1024
-	return d.Running && d.Silent == "" && memory && (want.Percent == 0 || d.Percent == want.Percent)
+	return d.Running && d.Silent == "" && (d.Unasked || d.HasMemory(want.MemoryMiB) && (want.Percent == 0 || d.Percent == want.Percent))
+}
+
+// HasMemory reports whether the memory that a daemon reports is a number of MiB: from a GiB on it reports whole GiB.
+func (d MPSDaemon) HasMemory(mib int) bool {
+	return d.MemoryMiB == mib || mib >= 1024 && d.MemoryMiB == mib/1024*1024
 }

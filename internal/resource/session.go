@@ -73,18 +73,6 @@ func (f Fit) FP32Ratio() float64 { return f.Got.FP32TFLOPS / f.Want.FP32TFLOPS }
 // BandwidthRatio is the memory bandwidth got over the one wanted.
 func (f Fit) BandwidthRatio() float64 { return f.Got.BandwidthGBs / f.Want.BandwidthGBs }
 
-// Busy is the fit of a session while it and all others that share its GPU are busy, n sessions in all. Where MPS
-// divides the SMs, it keeps the rates of its SMs.
-func (f Fit) Busy(n int, divided bool) Fit {
-	part := 1 / float64(n)
-	f.Got.BandwidthGBs *= part
-	if !divided {
-		f.Got.FP32TFLOPS *= part
-		f.Got.TensorTFLOPS *= part
-	}
-	return f
-}
-
 // TensorRatio is the tensor rate got over the one wanted; 0 where the target has no tensor cores.
 func (f Fit) TensorRatio() float64 {
 	if f.Want.TensorTFLOPS == 0 {
@@ -329,6 +317,34 @@ func (u Use) IsZero() bool { return u.PeakMiB == 0 && u.OutOfMemory == 0 && u.No
 
 // RanOut is how often the programs requested more than was free, and no retry succeeded.
 func (u Use) RanOut() int { return u.OutOfMemory - u.Overcome }
+
+// Sharers counts, for each of these sessions that shares a slice, a GPU instance or a GPU, the sessions that share it,
+// with itself; of several devices, it is that of the one with most.
+func Sharers(sessions []Session) map[Address]int {
+	on := map[GPUKey][]Slice{}
+	for _, s := range sessions {
+		for _, slice := range s.Slices() {
+			if slice.Shared() {
+				on[slice.On()] = append(on[slice.On()], slice)
+			}
+		}
+	}
+	most := map[Address]int{}
+	for _, s := range sessions {
+		for _, own := range s.Slices() {
+			n := 0
+			for _, o := range on[own.On()] {
+				if own.SharesWith(o) {
+					n++
+				}
+			}
+			if n > most[s.Address] {
+				most[s.Address] = n
+			}
+		}
+	}
+	return most
+}
 
 // Body is where a session runs: a session folder of the process runtime or, with Docker, a container.
 type Body struct {

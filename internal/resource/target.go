@@ -36,7 +36,7 @@ type Target struct {
 
 // ShortName is the name without the maker's: "RTX 2060", "0.33 of L40S".
 func (t Target) ShortName() string {
-	if t.Fraction > 0 {
+	if t.Fraction > 0 && t.Fraction < 1 {
 		return fmt.Sprintf("%g of %s", t.Fraction, shortName(t.Name))
 	}
 	return shortName(t.Name)

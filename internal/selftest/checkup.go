@@ -76,7 +76,7 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		c.fail(host.Name, "NVML", err)
 		return true
 	}
-	if slices.ContainsFunc(p.Intent.Sessions, func(s config.Session) bool { return s.Host == host.Name && s.Sharing == resource.SharingMPS }) && mps.Program() == "" {
+	if p.Intent.UsesMPS(host) && mps.Program() == "" {
 		grade := Missing
 		if host.Simulate != "" {
 			grade = Notice
@@ -107,7 +107,7 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		g = machine.Complete(g)
 		words := fmt.Sprintf("%s, MIG mode %s", g.Model.Name, resource.OnOff(g.MIG))
 		if !g.MIGCapable {
-			words = g.Model.Name + ", no MIG: one session takes the whole GPU"
+			words = g.Model.Name + ", no MIG: a session takes the whole GPU, or shares it by time slices or MPS"
 		}
 		c.add(host.Name, fmt.Sprintf("GPU %d", g.Index), words, Good, "")
 		c.degraded(host.Name, ledger.Book{Dir: h.LedgerDir()}, g)

@@ -178,6 +178,8 @@ func Cause(d diff.Drift) string {
 	switch {
 	case d.Class == diff.GPUUnseen:
 		return d.Name + "; " + possibly + "systemctl daemon-reload, a restart of the engine, or a lost GPU. cosplay apply --replace recreates the " + resource.RuntimeNamed(d.Runtime).Body
+	case d.Class == diff.MPSChanged && (d.To == diff.IsMissing || d.To == diff.IsSilent):
+		return possibly + "killed; programs that used it have failed"
 	case d.Class == diff.EngineSilent:
 		return "sessions were not read: " + d.Name
 	case d.Class == diff.GPUUnusable:
@@ -220,7 +222,7 @@ var causes = map[diff.Class]string{
 	diff.SettingClass(resource.PersistenceMode): possibly + "nvidia-smi -pm, or a reboot",
 	diff.SettingClass(resource.ComputeMode):     possibly + "nvidia-smi -c, or a restart of the driver",
 	diff.SettingClass(resource.TimeSlice):       possibly + "nvidia-smi compute-policy --set-timeslice, or a restart of the driver",
-	diff.MPSChanged:                             possibly + "killed, or changed by nvidia-cuda-mps-control; programs that used it have failed",
+	diff.MPSChanged:                             possibly + "nvidia-cuda-mps-control; programs that run keep the limits that they started with",
 	diff.SliceMissing:                           possibly + "nvidia-smi mig -dgi, or a reboot",
 	diff.SliceReplaced:                          "recreated outside cosplay; the new slice is foreign",
 	diff.BodyMissing:                            possibly + "removed by hand",

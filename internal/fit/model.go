@@ -131,13 +131,20 @@ func PartSMs(sms, percent int) int {
 // OfPart returns the fit of a percentage of the SMs of a slice, with all of its memory bandwidth, at an SM clock. An
 // empty profile is the whole GPU.
 func OfPart(m resource.Model, t resource.Target, profile string, percent, clockMHz int) resource.Fit {
-	of, part := find(m, profile), 1.0
+	return Parts(m, t, profile)(percent, clockMHz)
+}
+
+// Parts is OfPart for many percentages and clocks of one slice.
+func Parts(m resource.Model, t resource.Target, profile string) func(percent, clockMHz int) resource.Fit {
+	of, part, want := find(m, profile), 1.0, t.Envelope()
 	if profile != "" {
 		part = float64(of.memorySlices) / float64(m.MemorySlices)
 	}
-	s := share(m, PartSMs(of.sms, percent), part)
-	s.profile, s.memoryMiB = profile, of.memoryMiB
-	return s.fit(t.Envelope(), clockMHz)
+	return func(percent, clockMHz int) resource.Fit {
+		s := share(m, PartSMs(of.sms, percent), part)
+		s.profile, s.memoryMiB = profile, of.memoryMiB
+		return s.fit(want, clockMHz)
+	}
 }
 
 // Busy returns the fit of a session in a slice while all n sessions are busy with which it shares the slice, its GPU

@@ -51,8 +51,8 @@ func keyOf(r Request) classKey {
 // errors returns the errors of a fit: that of the preferred figure, then that of the other one. With "balanced", the
 // second is the larger of the two.
 func (c *class) errors(f resource.Fit) (first, second int64) {
-	fp32, bandwidth := counted(f.Error(resource.PreferFP32)), counted(f.Error(resource.PreferBandwidth))
-	return fit.Weigh(c.options.Prefer, fp32, bandwidth, counted(f.Error(resource.PreferBalanced)))
+	fp32, bandwidth := f.Error(resource.PreferFP32), f.Error(resource.PreferBandwidth)
+	return fit.Weigh(c.options.Prefer, counted(fp32), counted(bandwidth), counted((fp32+bandwidth)/2))
 }
 
 // counted converts an error to an integer, so that a sum does not depend on the order of its terms. An infinite or

@@ -38,8 +38,10 @@ type occupant struct {
 	limit   int64 // the largest error that newcomers may cause for it
 }
 
-func newFleet(gpus []GPU, requests []Request, by squeeze) *fleet {
-	f := &fleet{gpus: gpus, squeeze: by, requests: slices.Clone(requests)}
+// newFleet returns a fleet in which nothing is placed. models are those of another fleet of the same GPUs and sessions,
+// which takes long to compute, or nil.
+func newFleet(gpus []GPU, requests []Request, by squeeze, models []*gpuModel) *fleet {
+	f := &fleet{gpus: gpus, models: slices.Clone(models), squeeze: by, requests: slices.Clone(requests)}
 	slices.SortStableFunc(f.requests, func(a, b Request) int { return a.Address.Compare(b.Address) })
 	known := map[classKey]*class{}
 	for _, r := range f.requests {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"cosplay/internal/fit"
 	"cosplay/internal/resource"
 )
 
@@ -91,7 +92,7 @@ func (c *card) loosen(newcomers []occupant, clock int) {
 				of.row = c.model.row(n.slice)
 			}
 			if closest[of] == 0 {
-				closest[of] = c.model.percentAt(of.class, of.row, clock, false)
+				closest[of] = c.model.percentAt(of.class, of.row, clock, fit.Parts(c.model.spec, of.class.target, c.model.profileName(of.row)), false)
 			}
 			next := n.slice.Percent + 1
 			for next < closest[of] && c.model.partSMs(of.row, next) == c.model.partSMs(of.row, n.slice.Percent) {
@@ -130,10 +131,14 @@ func (c *card) restingClock() int {
 	return c.model.clocks[best]
 }
 
-// suits reports whether a clock keeps the errors of all sessions on the card within their limits.
-func (c *card) suits(clock int, limit func(occupant) int64) bool {
-	return !slices.ContainsFunc(c.occupants, func(s occupant) bool {
+// suitable reports for each clock whether it keeps the errors of all sessions on the card within their limits.
+func (c *card) suitable() []bool {
+	ok := slices.Repeat([]bool{true}, len(c.model.clocks))
+	for _, s := range c.occupants {
 		first, _ := c.errorsOf(s)
-		return first[clock] > limit(s)
-	})
+		for clock := range ok {
+			ok[clock] = ok[clock] && first[clock] <= s.limit
+		}
+	}
+	return ok
 }

@@ -142,7 +142,7 @@ func placeOnEach(gpus []GPU, requests []Request, by squeeze) (results []Result, 
 			r.Kept, r.KeptMore, r.single = r.keptAt(gpu), nil, true
 			devices = append(devices, r)
 		}
-		result := newFleet([]GPU{gpu}, devices, by).place()
+		result := newFleet([]GPU{gpu}, devices, by, nil).place()
 		if len(result.Refused) > 0 {
 			return nil, false
 		}

@@ -103,10 +103,7 @@ func newKind(c *card, rank int, classes []*class) *kind {
 	if k.slices {
 		k.layouts = c.model.layouts(c.room())
 	}
-	k.occupantCosts, k.clockOK = c.occupantCosts(), make([]bool, len(c.model.clocks))
-	for i := range k.clockOK {
-		k.clockOK[i] = c.suits(i, func(s occupant) int64 { return s.limit })
-	}
+	k.occupantCosts, k.clockOK = c.occupantCosts(), c.suitable()
 	return k
 }
 

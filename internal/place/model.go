@@ -24,8 +24,14 @@ type gpuModel struct {
 	parents  []int              // the row of the GPU instance, by row
 	inst     int                // the number of profiles of GPU instances
 	divided  int                // the first row of GPU instances that MPS divides
-	charts   map[*class]*chart
+	charts   map[chartKey]*chart
 	legal    map[room]layouts
+}
+
+// chartKey identifies a class in all fleets of one placement, whose charts are the same.
+type chartKey struct {
+	class int
+	small bool // the parts of the SMs are
 }
 
 // A chart holds the errors of a class on a model by profile and clock. The
@@ -48,7 +54,7 @@ func (f *fleet) modelOf(g GPU) *gpuModel {
 			return b
 		}
 	}
-	b := &gpuModel{spec: g.Model, clocks: clocks, profiles: distinctProfiles(g.Model, f.classes), charts: map[*class]*chart{}, legal: map[room]layouts{}}
+	b := &gpuModel{spec: g.Model, clocks: clocks, profiles: distinctProfiles(g.Model, f.classes), charts: map[chartKey]*chart{}, legal: map[room]layouts{}}
 	b.addParts(f.classes)
 	f.models = append(f.models, b)
 	return b
@@ -96,7 +102,8 @@ func (b *gpuModel) size(row int) int64 {
 }
 
 func (b *gpuModel) chart(c *class) *chart {
-	if known, ok := b.charts[c]; ok {
+	key := chartKey{c.id, c.squeeze.sms}
+	if known, ok := b.charts[key]; ok {
 		return known
 	}
 	drawn := &chart{}
@@ -111,17 +118,16 @@ func (b *gpuModel) chart(c *class) *chart {
 		at := func(clock int) resource.Fit { return fit.At(b.spec, c.target, b.profileName(row), b.clocks[clock]) }
 		var percents []int
 		if c.sharing == resource.SharingMPS && b.spec.DividesSMs() && b.offers(c, row) {
+			part := fit.Parts(b.spec, c.target, b.profileName(row))
 			for clock := range b.clocks {
-				percents = append(percents, b.percentAt(c, row, clock, c.squeeze.sms))
+				percents = append(percents, b.percentAt(c, row, clock, part, c.squeeze.sms))
 			}
-			at = func(clock int) resource.Fit {
-				return fit.OfPart(b.spec, c.target, b.profileName(row), percents[clock], b.clocks[clock])
-			}
+			at = func(clock int) resource.Fit { return part(percents[clock], b.clocks[clock]) }
 		}
 		first, second := b.errors(c, memory, at)
 		drawn.first, drawn.second, drawn.percents = append(drawn.first, first), append(drawn.second, second), append(drawn.percents, percents)
 	}
-	b.charts[c] = drawn
+	b.charts[key] = drawn
 	return drawn
 }
 
@@ -140,7 +146,7 @@ func (b *gpuModel) errors(c *class, memoryMiB int, at func(clock int) resource.F
 // percentAt returns the percentage of the SMs of a profile that comes closest to the target of a class at a clock. Of
 // equally close ones it is the smallest. If it is to be small, it is the smallest within the tolerance, if there is one.
 // That of a fraction is no more than the fraction, so that fractions of a GPU fit on it.
-func (b *gpuModel) percentAt(c *class, row, clock int, small bool) (best int) {
+func (b *gpuModel) percentAt(c *class, row, clock int, part func(percent, clockMHz int) resource.Fit, small bool) (best int) {
 	most := 100
 	if c.fraction > 0 && row == b.whole() {
 		most = max(1, int(100*c.fraction+1e-9)) // 0.29 is 28.999... percent in floating point
@@ -150,7 +156,10 @@ func (b *gpuModel) percentAt(c *class, row, clock int, small bool) (best int) {
 		if percent > 1 && b.partSMs(row, percent) == b.partSMs(row, percent-1) {
 			continue
 		}
-		error, other := c.errors(fit.OfPart(b.spec, c.target, b.profileName(row), percent, b.clocks[clock]))
+		error, other := c.errors(part(percent, b.clocks[clock]))
+		if error > least && c.options.Prefer != resource.PreferBalanced {
+			break // rates grow with the SMs, so each further error is larger
+		}
 		if error < least || error == least && other < second {
 			least, second, best = error, other, percent
 		}

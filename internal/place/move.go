@@ -38,7 +38,7 @@ func (f *fleet) move(cl *class) string {
 func (f *fleet) moved(cl *class, s occupant) string {
 	requests := slices.Clone(f.requests)
 	requests[s.request].Kept = nil
-	again := newFleet(f.gpus, requests, f.squeeze)
+	again := newFleet(f.gpus, requests, f.squeeze, f.models)
 	again.trial = true
 	r := again.place()
 	for _, i := range append(slices.Clone(cl.waiting), s.request) {

@@ -446,7 +446,7 @@ func TestNoGPUTooMany(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		each := []int{4, 8, 40, 200}[seed%4]
 		gpus, requests := rack("lab", times(10*each, "h200")...), compatible(r, each)
-		f := newFleet(gpus, requests, roomy)
+		f := newFleet(gpus, requests, roomy, nil)
 		f.settle()
 		f.measure()
 		demand := make([]int, len(f.classes))

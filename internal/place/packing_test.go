@@ -68,7 +68,7 @@ func packingOf(t *testing.T, gpus []GPU, requests []Request) (got Result, p *pac
 	if problems := illegal(gpus, requests, got); len(problems) > 0 {
 		t.Fatalf("illegal: %s", problems[0])
 	}
-	f := newFleet(gpus, requests, roomy)
+	f := newFleet(gpus, requests, roomy, nil)
 	f.settle()
 	f.measure()
 	p, _ = f.pack()

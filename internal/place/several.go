@@ -16,7 +16,7 @@ func placeDevices(gpus []GPU, requests []Request, by squeeze) Result {
 	requests = slices.Clone(requests)
 	var refused []Refusal
 	for {
-		f := newFleet(gpus, devices(requests), by)
+		f := newFleet(gpus, devices(requests), by, nil)
 		r := f.place()
 		cut, some := f.incomplete()
 		if !some {

@@ -16,7 +16,7 @@ func (f *fleet) result() Result {
 	slices.SortFunc(cards, (*card).compare)
 	r := Result{Warnings: f.warnings}
 	var dear prose.Groups[Warning]
-	worst := f.worst(cards)
+	worst, on := f.worst(cards), f.cardsOf(cards)
 	for _, c := range cards {
 		if len(c.occupants) == 0 {
 			continue
@@ -30,7 +30,7 @@ func (f *fleet) result() Result {
 				p.Alone = p.Fit
 			}
 			r.Placed = append(r.Placed, p)
-			if w := f.price(c, s.class, p); w.Text != "" && worst[address] == c {
+			if w := f.price(c, s.class, p, on[address]); w.Text != "" && worst[address] == c {
 				dear.Add(w.Text, w)
 			}
 		}
@@ -56,7 +56,7 @@ func (f *fleet) result() Result {
 
 // price warns of a session that exceeds its tolerance because it shares a clock. The warning has no text if the
 // difference is negligible.
-func (f *fleet) price(c *card, cl *class, p Placed) Warning {
+func (f *fleet) price(c *card, cl *class, p Placed, on []*card) Warning {
 	got, _ := cl.errors(p.Fit)
 	worthAWord := counted(max(cl.options.Tolerance, resource.DefaultFit().Tolerance))
 	shared, far := got > cl.limit(0), cl.aloneError > worthAWord
@@ -86,7 +86,7 @@ func (f *fleet) price(c *card, cl *class, p Placed) Warning {
 		}
 	case resource.SharingAuto, resource.SharingMIG, resource.SharingExclusive, resource.SharingCompute:
 	}
-	return Warning{Text: fmt.Sprintf("%s %s on %s at %d MHz is %s", cl.target.ShortName(), how, f.cardNames(f.cardsOf(c, p.Address)), p.Fit.ClockMHz, note),
+	return Warning{Text: fmt.Sprintf("%s %s on %s at %d MHz is %s", cl.target.ShortName(), how, f.cardNames(on), p.Fit.ClockMHz, note),
 		Sessions: []resource.Address{p.Address}, Note: note, Far: got > cl.aloneError+counted(farOff) || c.Busy && c.isWhole()}
 }
 

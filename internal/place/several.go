@@ -204,11 +204,14 @@ func (f *fleet) worst(cards []*card) map[resource.Address]*card {
 	return worst
 }
 
-// cardsOf returns the GPUs of a session: one of them, or all of several devices.
-func (f *fleet) cardsOf(one *card, a resource.Address) []*card {
-	all := slices.DeleteFunc(slices.Clone(f.cards), func(c *card) bool {
-		return c != one && !slices.ContainsFunc(c.occupants, func(s occupant) bool { return f.requests[s.request].Address == a })
-	})
-	slices.SortFunc(all, (*card).compare)
-	return all
+// cardsOf returns the GPUs of each session, in the order of these.
+func (f *fleet) cardsOf(cards []*card) map[resource.Address][]*card {
+	on := make(map[resource.Address][]*card, len(f.requests))
+	for _, c := range cards {
+		for _, s := range c.occupants {
+			address := f.requests[s.request].Address
+			on[address] = append(on[address], c)
+		}
+	}
+	return on
 }

@@ -57,13 +57,14 @@ func (g plannedGPU) device(c diff.SessionChange) int {
 // plannedGPUs lists the GPUs of all hosts in the order of hosts and indexes. GPUs that no host has come last.
 func plannedGPUs(v PlanView, l labels) []plannedGPU {
 	var all []plannedGPU
+	known := map[resource.GPUKey]int{}
 	find := func(host, uuid string) *plannedGPU {
-		i := slices.IndexFunc(all, func(g plannedGPU) bool { return g.host == host && g.uuid == uuid })
-		if i < 0 {
+		key := resource.GPUKey{Host: host, UUID: uuid}
+		if _, is := known[key]; !is {
 			gpu, _ := v.Live.GPU(host, uuid)
-			i, all = len(all), append(all, plannedGPU{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu})
+			known[key], all = len(all), append(all, plannedGPU{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu})
 		}
-		return &all[i]
+		return &all[known[key]]
 	}
 	for _, h := range v.Live.Hosts {
 		for _, g := range h.GPUs {

@@ -20,11 +20,19 @@ const longestPipes = 107 - len("/control_privileged")
 // is.
 func (r *resolver) daemons(d resource.Desired) resource.Desired {
 	refused := map[string]bool{}
+	on := map[resource.GPUKey][]*resource.Session{}
+	for n := range d.Sessions {
+		s := &d.Sessions[n]
+		for _, gpu := range s.On() {
+			if s.Slice.Sharing == resource.SharingMPS && s.HasDaemonOf(gpu) {
+				on[gpu] = append(on[gpu], s)
+			}
+		}
+	}
 	for i := range d.GPUs {
 		gpu := &d.GPUs[i]
-		for n := range d.Sessions {
-			s := &d.Sessions[n]
-			if s.Slice.Sharing != resource.SharingMPS || !s.HasDaemonOf(gpu.Key()) || refused[gpu.Host] {
+		for _, s := range on[gpu.Key()] {
+			if refused[gpu.Host] {
 				continue
 			}
 			daemon, there := gpu.Of(s.Slice)

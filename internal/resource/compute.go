@@ -14,11 +14,13 @@ import (
 // instance. A compute instance that fills its GPU instance has the GPU instance's name, and 0.
 func divided(profile string) (computeSlices int, instance string) {
 	digits, rest, cut := strings.Cut(profile, "c.")
-	n, err := strconv.Atoi(digits)
-	if !cut || err != nil || n <= 0 {
+	if !cut {
 		return 0, profile
 	}
-	return n, rest
+	if n, err := strconv.Atoi(digits); err == nil && n > 0 {
+		return n, rest
+	}
+	return 0, profile
 }
 
 // DividedProfile names the profile of a compute instance that has a part of the compute slices of its GPU instance.

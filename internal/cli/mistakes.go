@@ -25,6 +25,7 @@ var (
 func later(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
+		Short:              "Not yet part of cosplay",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {

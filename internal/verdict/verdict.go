@@ -124,6 +124,9 @@ func (v Verdict) String() string {
 
 func (v Verdict) ranOut() string {
 	words := fmt.Sprintf("ran out of memory %s: %d MiB are not enough", times(v.RanOut()), v.Own.MemoryMiB)
+	if v.Own.Fraction > 0 && v.Own.Fraction < 1 {
+		return words + "; a larger fraction has more"
+	}
 	if v.NextLarger == nil {
 		return words + ", and no GPU of its kind has more"
 	}

@@ -27,6 +27,14 @@ def program(launches, number):
 running = program(1, 0)
 running.write(running.entry(), 0)
 assert running.slot == 1, running.slot
+
+
+class Whole:  # as a tensor of one element
+    def __int__(self):
+        return 7
+
+
+assert report.decode(report.encode({"flops": Whole()})) == {"flops": 7}
 for number in range(1, programs):
     program(1, number).close()
 

@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 
-from . import booking, counting, devices, driver, errors, extras, memory, native, programs, refused, report, script, shapes, storages, streams, tensors, values
+from . import booking, counting, devices, driver, errors, extras, memory, native, programs, refused, report, script, shapes, storages, streams, tensors, traces, values
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -19,7 +19,7 @@ def install(torch, session):
     connection = driver.Driver()
     account = memory.Memory(torch, connection, tags, streams.stream_of)
     capability = functools.partial(capability_of, session, connection)
-    counters = counting.Counters()
+    counters = counting.Counters(torch._C._get_tracing_state)
     without_values = shapes.Shapes(torch, tags) if session["compute"] == "shapes" else None
     by = "shapes" if without_values else "CPU"
     mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, without_values)
@@ -29,6 +29,7 @@ def install(torch, session):
     tensors.install(torch, places, account)
     programs.install(torch, places, mode, session, capability)
     script.install(torch, places)
+    traces.install(torch, places)
     refused.install(torch)
     extras.install(torch, places)
     if without_values:

@@ -24,6 +24,8 @@ PLAIN_CHECK = frozenset(("add", "sub", "mul", "div", "pow", "where", "eq", "ne",
 # Operations that can give a tensor more memory. Those with an argument "out" can, too.
 RESIZING = frozenset(("resize_", "resize_as_"))
 
+NUMBER = "Expected a value of type 'Tensor' for argument"
+
 
 class Local(threading.local):
     target = UNSET  # the device that a call names, while it runs
@@ -164,6 +166,12 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             if tag is not None and tag.index == OPEN:
                 adopt(tag, storage_of(tensor), index)
 
+    def with_tensors(func, args):
+        """The operands, with tensors in place of numbers. In traced code a size is a tensor, which reaches a mode as its number."""
+        dtypes = {bool: torch.bool, int: torch.int64, float: torch.float64}
+        return [torch.scalar_tensor(arg, dtype=dtypes[type(arg)]) if type(arg) in dtypes and "Tensor" in str(wanted.type) else arg
+                for arg, wanted in zip(args, func._schema.arguments)]
+
     class Booking(TorchDispatchMode):
         def __init__(self):
             TorchDispatchMode.__init__(self)
@@ -222,7 +230,10 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                     wanted = errors.lacking(error)
                     if wanted is not None:
                         refuse_size(index, wanted)
-                    result = half(func, args, kwargs or {}, error)
+                    if NUMBER in str(error):
+                        result = func(*with_tensors(func, args), **(kwargs or {}))
+                    else:
+                        result = half(func, args, kwargs or {}, error)
             if plan.count is not None:
                 plan.count(self.tally, index, args, kwargs, result)
             if plan.resizes:

@@ -16,8 +16,10 @@ class Tally:
 class Counters:
     """The counts of the program. Bytes are those of a copy's result."""
 
-    def __init__(self):
+    def __init__(self, tracing=lambda: None):
         self.progress = lambda: None  # called now and then while the program computes
+        # Not None while torch.jit.trace runs: a size that is read then is a tensor, and becomes a part of the traced code.
+        self.tracing = tracing
         self.tallies = []
         self.forget()
 
@@ -50,7 +52,8 @@ class Counters:
             return sum(getattr(tally, name) for tally in self.tallies + [self.ended])
 
     def copied(self, source, target, tensor):
-        self.moved(source, target, tensor.numel() * tensor.element_size())
+        if self.tracing() is None:
+            self.moved(source, target, tensor.numel() * tensor.element_size())
 
     def moved(self, source, target, size):
         with self.lock:
@@ -114,6 +117,8 @@ def counter_of(func, counters, torch):
         functional = schema.name.startswith("_c10d_functional")
 
         def count(tally, device, args, kwargs, result):
+            if counters.tracing() is not None:
+                return
             given = args[1 if kind in GIVEN_SECOND and not functional else 0] if args else ()
             counters.collective(kind, 0 if kind == "barrier" else bytes_of(given, torch.Tensor))
 
@@ -121,7 +126,8 @@ def counter_of(func, counters, torch):
     if name == "_local_scalar_dense":
 
         def count(tally, device, args, kwargs, result):
-            counters.moved(device, -1, args[0].element_size())
+            if device >= 0:
+                counters.moved(device, -1, args[0].element_size())
 
         return count
     rule = flops.RULES.get(name) if schema.name.startswith("aten::") else None
@@ -130,7 +136,7 @@ def counter_of(func, counters, torch):
     names = [a.name for a in schema.arguments]
 
     def count(tally, device, args, kwargs, result):
-        if device >= 0:
+        if device >= 0 and counters.tracing() is None:
             if kwargs:  # operands by name
                 args = args + tuple(kwargs.get(n) for n in names[len(args):])
             tally.flops += rule(args, result)

@@ -91,7 +91,7 @@ class Report:
                 place = self.place(fd)
                 if place is not None:
                     os.pwrite(fd, encode(entry), place * SLOT)
-        except (OSError, ValueError):
+        except (OSError, ValueError, TypeError):
             pass
         finally:
             os.close(fd)
@@ -126,7 +126,7 @@ def locked(fd, patience):
 
 
 def encode(entry):
-    text = json.dumps(entry, separators=(",", ":")).encode("ascii")
+    text = json.dumps(entry, default=int, separators=(",", ":")).encode("ascii")
     slot = b"%08x %s" % (zlib.crc32(text), text)
     if len(slot) > SLOT:
         raise ValueError("the entry is too long")

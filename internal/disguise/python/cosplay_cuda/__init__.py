@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 
-from . import booking, counting, devices, driver, errors, extras, memory, native, programs, refused, report, script, shapes, storages, streams, tensors, traces, values
+from . import booking, counting, devices, driver, errors, extras, memory, native, numbers, programs, refused, report, script, shapes, storages, streams, tensors, traces, values
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -24,6 +24,7 @@ def install(torch, session):
     by = "shapes" if without_values else "CPU"
     mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, without_values)
     places = devices.Devices(torch, mode, tags, counters)
+    numbers.install(torch)
     native.install(torch, connection, account, capability, session.get("sms"))
     places.install()
     tensors.install(torch, places, account)

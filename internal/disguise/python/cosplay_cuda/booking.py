@@ -30,6 +30,7 @@ NUMBER = "Expected a value of type 'Tensor' for argument"
 class Local(threading.local):
     target = UNSET  # the device that a call names, while it runs
     ambient = UNSET  # the device of PyTorch's own memory, while a backward pass runs
+    counted = False  # the bytes of the copy that runs are in the report
 
 
 class Plan:

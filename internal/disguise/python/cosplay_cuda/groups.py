@@ -28,6 +28,7 @@ class Groups:
         self.torch, self.devices, self.c10d = torch, devices, c10d
         self.names = {}  # of process groups, as the program gave them; None is the default group's
         self.running = Running()
+        self.kept = []  # old versions wait for a group's threads with Python's lock, which these need to release tensors
 
     def install(self):
         dist, c10d = self.torch.distributed, self.c10d
@@ -58,6 +59,7 @@ class Groups:
                 kwargs.pop("pg_options", None)
             start(gloo(backend), *args, **kwargs)
             names[None] = shown(backend)
+            self.kept.append(self.c10d._get_default_group())
             self.devices.counters.rank = dist.get_rank()
 
         @functools.wraps(new)
@@ -69,6 +71,7 @@ class Groups:
                 kwargs.pop("pg_options", None)
             group = new(ranks, *args, backend=gloo(backend or names.get(None)), **kwargs)
             names[id(group)] = shown(backend or names.get(None))
+            self.kept.append(group)
             return group
 
         @functools.wraps(of_group)

@@ -296,6 +296,7 @@ def accelerate(torch, provided):
                           ("reset_peak_memory_stats", "reset_peak_memory_stats"), ("get_memory_info", "mem_get_info")):
         if hasattr(module, name) and hasattr(torch.cuda, of_cuda):
             setattr(module, name, getattr(torch.cuda, of_cuda))
+    streams.generic(torch)
     module.is_available = lambda: torch.cuda.device_count() > 0
     module.current_accelerator = lambda check_available=False: torch.device("cuda")
     torch._C._accelerator_getAccelerator = torch._C._get_accelerator = lambda check=None: torch.device("cuda")

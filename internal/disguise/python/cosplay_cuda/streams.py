@@ -136,3 +136,30 @@ def make(torch):
             raise errors.unsupported("torch.cuda.Event.from_ipc_handle")
 
     return StreamBase, EventBase
+
+
+def generic(torch):
+    """torch.Stream and torch.Event, which make those of the accelerator. Their C++ code finds none in a CPU build."""
+    for name in ("Stream", "Event"):
+        if hasattr(torch, name):
+            setattr(torch, name, of_cuda(getattr(torch, name), getattr(torch.cuda, name), torch.device))
+
+
+def of_cuda(base, kind, device):
+    class Kind(type):
+        def __call__(cls, *args, **kwargs):
+            named = args[0] if args else kwargs.get("device")
+            if named is not None and device(named).type != "cuda" or "stream_id" in kwargs:
+                return base(*args, **kwargs)
+            if base.__name__ == "Stream":
+                return kind(*args, **kwargs)
+            kwargs.pop("device", None)
+            return kind(*args[1:], **kwargs)
+
+        def __instancecheck__(cls, other):
+            return isinstance(other, (base, kind))
+
+        def __subclasscheck__(cls, other):
+            return other is cls or issubclass(other, (base, kind))
+
+    return Kind(base.__name__, (), {"__module__": "torch", "__doc__": base.__doc__})

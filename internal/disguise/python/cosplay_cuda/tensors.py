@@ -1,5 +1,6 @@
 """What tensors and storages say of their device, and how they move between devices."""
 from . import errors, legacy
+from .booking import UNSET
 from .storages import CPU, Tag
 
 
@@ -28,22 +29,32 @@ def install(torch, devices, memory):
     def get_device(self):
         return of(self)
 
+    # A mode of the program, as set_default_device enters one, gets the methods of PyTorch that are called here, and runs those
+    # of Tensor in their place.
+
+    def elsewhere(tensor):
+        return of(tensor) < 0 and c_device(tensor).type != "cpu"
+
+    def count(here, there, source):
+        if here != there and not local.counted:
+            devices.counters.copied(there, here, source)
+
     def to(self, *args, **kwargs):
         first = args[0] if args else None
-        if isinstance(first, torch.dtype):
+        if isinstance(first, torch.dtype) or first is cpu and local.target != UNSET:
             return c_to(self, *args, **kwargs)
         rest = args[1:]
         other = first if isinstance(first, Tensor) else kwargs.pop("other", None)
         if other is not None:
             place, dtype = of(other), other.dtype
-            if c_device(other).type != "cpu":
+            if elsewhere(other):
                 return c_to(self, other, *rest, **kwargs)
             if not isinstance(first, Tensor):
                 rest = args
         else:
             named = first if args else kwargs.pop("device", None)
             place = of(self) if named is None else find(named)
-            if place is None or c_device(self).type != "cpu":
+            if place is None or elsewhere(self):
                 return c_to(self, cpu if place is not None and named is not None else named, *rest, **kwargs)
             dtype = rest[0] if rest else kwargs.pop("dtype", None)
             rest = rest[1:]
@@ -94,10 +105,14 @@ def install(torch, devices, memory):
         if isinstance(source, Tensor):
             here, there = of(self), of(source)
             if here != there:
-                devices.counters.copied(there, here, source)
+                count(here, there, source)
                 if source.requires_grad and torch.is_grad_enabled():
                     source = move(source, here)
-        return c_copy(self, source, non_blocking, **kwargs)
+        before, local.counted = local.counted, True
+        try:
+            return c_copy(self, source, non_blocking, **kwargs)
+        finally:
+            local.counted = before
 
     def numpy(self, *args, **kwargs):
         index = of(self)
@@ -108,8 +123,12 @@ def install(torch, devices, memory):
 
     def tolist(self):
         if self.dim():  # a number alone is an operation, which is counted there
-            devices.counters.copied(of(self), CPU, self)
-        return c_tolist(self)
+            count(CPU, of(self), self)
+        before, local.counted = local.counted, True
+        try:
+            return c_tolist(self)
+        finally:
+            local.counted = before
 
     def pin_memory(self, device=None):
         if of(self) >= 0:

@@ -1,0 +1,132 @@
+"""Programs that work in a session with two devices as they do with two GPUs: each asserts what it gets."""
+import copy
+import io
+import pickle
+import re
+import sys
+import traceback
+import warnings
+
+import torch
+from torch import nn
+
+VERSION = tuple(int(part) for part in re.match(r"(\d+)\.(\d+)", torch.__version__).groups())
+CASES = []
+first, second = torch.device("cuda", 0), torch.device("cuda", 1)
+
+
+def case(function=None, since=(1, 13)):
+    if function is None:
+        return lambda function: case(function, since)
+    if VERSION >= since:
+        CASES.append(function)
+    return function
+
+
+# Devices by their number
+
+
+@case
+def number_for_a_module():
+    assert nn.Linear(2, 2).to(0).weight.device == first
+    assert nn.Linear(2, 2).to(device=1).weight.device == second
+    moved = nn.Linear(2, 2).to(1, torch.float64, True)
+    assert moved.weight.device == second and moved.weight.dtype is torch.float64
+    assert nn.Linear(2, 2, device=1).weight.device == nn.Linear(2, 2, device="meta").to_empty(device=1).weight.device == second
+    assert nn.Linear(2, 2).to(torch.float64).weight.device.type == "cpu"
+
+
+@case
+def number_for_packed_sequences():
+    packed = nn.utils.rnn.pack_sequence([torch.ones(3), torch.ones(2)])
+    assert packed.to(0).data.device == packed.cuda().data.device == first and packed.to(device=1).data.device == second
+
+
+@case
+def device_of_a_number():
+    device = torch.device(1)
+    assert device == second and isinstance(device, torch.device) and not isinstance("cuda", torch.device)
+    assert type(device) == torch.device and type(device) in {torch.device} and repr(device) == "device(type='cuda', index=1)"
+    assert pickle.loads(pickle.dumps(device)) == copy.deepcopy(device) == torch.device("cuda:1") == torch.device("cuda", 1) == device
+    assert torch.device(type="cuda", index=1) == device
+    file = io.BytesIO()
+    torch.save({"device": device, "tensor": torch.ones(2, device=device)}, file)
+    file.seek(0)
+    assert torch.load(file)["device"] == device
+
+
+@case(since=(2, 0))
+def default_device_by_its_number():
+    torch.set_default_device(1)
+    try:
+        assert torch.ones(2).device == second
+    finally:
+        torch.set_default_device("cpu")
+    assert torch.ones(2).device.type == "cpu"
+    assert torch.ones(2, device=1).cuda(0).device == torch.ones(2, device=1).to("cuda:0").device == first
+    torch.set_default_device(None)
+    with torch.device(1):
+        assert torch.ones(2).device == second
+
+
+@case(since=(2, 6))
+def streams_of_the_accelerator():
+    stream, event = torch.Stream(1), torch.Event("cuda", enable_timing=True)
+    assert stream.device == torch.Stream(device="cuda:1").device == second and isinstance(stream, torch.Stream) and isinstance(event, torch.Event)
+    with torch.accelerator.device_index(1) if hasattr(torch.accelerator, "device_index") else torch.cuda.device(1):
+        torch.accelerator.current_stream().wait_stream(stream)
+    event.record(stream)
+    event.synchronize()
+
+
+@case
+def device_in_torchscript():
+    @torch.jit.script
+    def zeros(x: torch.Tensor, device: torch.device):
+        return torch.zeros(2, device=device) + torch.ones(2, device=torch.device("cpu")) + x
+
+    assert zeros(torch.ones(2), torch.device("cpu")).sum() == 4
+
+
+@case
+def data_parallel_from_the_host():
+    module = nn.DataParallel(nn.Linear(2, 2).cuda())
+    result = module(torch.ones(4, 2))
+    result.sum().backward()
+    assert result.device == first and module.module.weight.grad.tolist() == [[4, 4], [4, 4]]
+
+
+def replica(rank, port):
+    torch.distributed.init_process_group("nccl", init_method="tcp://127.0.0.1:%d" % port, rank=rank, world_size=2)
+    module = nn.Linear(3, 2).to(rank)
+    parallel = nn.parallel.DistributedDataParallel(module, device_ids=[rank])
+    parallel(torch.ones(4, 3).to(rank)).sum().backward()
+    assert module.weight.grad.device == torch.device("cuda", rank) and module.weight.grad.sum() == 24
+    torch.distributed.destroy_process_group()
+
+
+@case
+def spawned_replicas():
+    import socket
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.multiprocessing.spawn(replica, args=(port,), nprocs=2)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    failed = 0
+    for function in CASES:
+        try:
+            function()
+        except Exception as error:
+            failed += 1
+            traceback.print_exc()
+            print("%s: %s: %s" % (function.__name__.replace("_", " "), type(error).__name__, str(error)[:300]))
+    print("%d programs that work on GPUs, %d of them do not here" % (len(CASES), failed))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -114,6 +114,87 @@ def spawned_replicas():
     torch.multiprocessing.spawn(replica, args=(port,), nprocs=2)
 
 
+# A model on two devices
+
+
+class Parallel(nn.Module):
+    def __init__(self, devices):
+        super().__init__()
+        torch.manual_seed(1)
+        self.devices, self.layers = devices, nn.ModuleList(nn.Linear(4, 4).to(device) for device in devices)
+
+    def forward(self, x):
+        for device, layer in zip(self.devices, self.layers):
+            x = layer(x.to(device)).tanh()
+        return x
+
+
+def trained(devices, kind, options, clip=None):
+    model = Parallel(devices)
+    optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.1, **options)
+    for number in range(3):
+        optimizer.zero_grad()
+        model(torch.full((2, 4), number + 1.0)).square().sum().backward()
+        if clip == "norm":
+            nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        elif clip == "value":
+            nn.utils.clip_grad_value_(model.parameters(), 0.01)
+        optimizer.step()
+    for layer, device in zip(model.layers, devices):
+        state = optimizer.state[layer.weight]
+        assert layer.weight.device == device and all(v.device == device for v in state.values() if isinstance(v, torch.Tensor) and v.dim())
+    return torch.cat([p.detach().cpu().flatten() for p in model.parameters()])
+
+
+def same(kind, options={}, clip=None):
+    here, there = trained((first, second), kind, options, clip), trained((torch.device("cpu"),) * 2, kind, options, clip)
+    assert torch.allclose(here, there, rtol=1e-5, atol=1e-6), (kind, options, clip, (here - there).abs().max())
+
+
+@case
+def optimizers_of_two_devices():
+    for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax", "ASGD", "Rprop"):
+        same(kind)
+        same(kind, {"foreach": True})
+    same("SGD", {"momentum": 0.9, "nesterov": True})
+    for clip in ("norm", "value"):
+        same("SGD", clip=clip)
+
+
+@case
+def lists_on_two_devices():
+    pair = [torch.ones(2, device=first), torch.ones(2, device=second)]
+    assert [t.device for t in torch._foreach_add(pair, pair)] == [first, second]
+    try:
+        torch._foreach_add(pair, pair[::-1])
+    except RuntimeError as error:
+        assert "same device" in str(error)
+    else:
+        raise AssertionError("no error")
+
+
+@case(since=(2, 6))
+def fused_optimizers_of_two_devices():
+    for kind in ("SGD", "Adam", "AdamW"):
+        same(kind, {"fused": True})
+
+
+@case
+def scaler_of_two_devices():
+    for kind, options in ("SGD", {}), ("Adam", {}), ("Adam", {"fused": True} if VERSION >= (2, 0) else {}):
+        model = Parallel((first, second))
+        optimizer, scaler = getattr(torch.optim, kind)(model.parameters(), lr=0.1, **options), torch.cuda.amp.GradScaler()
+        before = model.layers[0].weight.detach().clone()
+        for number in range(2):
+            optimizer.zero_grad()
+            scaler.scale(model(torch.ones(2, 4)).sum()).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+        assert scaler.get_scale() == 65536 and not torch.equal(before, model.layers[0].weight)
+
+
 def main():
     warnings.simplefilter("ignore")
     failed = 0

@@ -36,7 +36,7 @@ class Local(threading.local):
 class Plan:
     """What is known about an operation from its schema."""
 
-    __slots__ = ("func", "run", "fresh", "named", "mixing", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
+    __slots__ = ("func", "run", "fresh", "named", "mixing", "foreach", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
                  "writes", "count")
 
     def __init__(self, func, check_of, count):
@@ -51,6 +51,7 @@ class Plan:
         self.named = "device" in self.arguments
         self.random = "generator" in self.arguments
         self.mixing = self.name in MIXING or namespace in ("c10d", "_c10d_functional", "profiler")
+        self.foreach = self.name.startswith("_foreach_")
         self.resizes = self.name in RESIZING or any(getattr(a, "is_out", False) for a in schema.arguments)
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
         self.writes, self.count = counting.writes(schema, self.name), count
@@ -137,6 +138,14 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
 
     def refuse(plan, args, kwargs):
         """Raises the error of operands on several devices; returns if they are allowed together."""
+        if plan.foreach and args and type(args[0]) in SEQUENCES:
+            # CUDA runs the operation on each place of its lists, which can be on different devices.
+            for number in range(len(args[0])):
+                refuse_in(plan, [arg[number:number + 1] if type(arg) in SEQUENCES else arg for arg in args], kwargs)
+        else:
+            refuse_in(plan, args, kwargs)
+
+    def refuse_in(plan, args, kwargs):
         found, seen = [], set()
         names = dict(zip(plan.arguments, args))
         names.update(kwargs or {})
@@ -246,6 +255,11 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                 if index >= 0 or index == OPEN:
                     if isinstance(result, Tensor):
                         book(result, index)
+                    elif plan.foreach and (mixed or host):
+                        for part, operand in zip(result, args[0]):
+                            tag = tag_of(operand)
+                            if tag is not None and tag.index >= 0:
+                                book_all(part, tag.index)
                     else:
                         book_all(result[:1] if plan.first else result, index)
             if index >= 0 and plan.writes:

@@ -8,6 +8,7 @@ from .booking import UNSET
 
 def install(torch, devices, mode, session, capability):
     autograd(torch, devices)
+    optimizers(torch, devices)
     bf16(torch, capability)
     amp.install(torch, devices)
     parallel.install(torch, devices)
@@ -55,6 +56,25 @@ def autograd(torch, devices):
 
     torch.autograd.backward = wrap(torch.autograd.backward)
     torch.autograd.grad = wrap(torch.autograd.grad)
+
+
+def optimizers(torch, devices):
+    """Optimizers and clip_grad_norm_ handle the tensors of a device together. PyTorch's C++ code groups them, and sees the CPU."""
+    group = getattr(torch._C, "_group_tensors_by_device_and_dtype", None)
+    if group is None:
+        return
+
+    def by_device(lists, with_indices=False):
+        found = {}
+        for (device, dtype), (parts, indices) in group(lists, with_indices).items():
+            places = [devices.of(tensor) for tensor in parts[0]]
+            for index in dict.fromkeys(places):
+                chosen = [number for number, place in enumerate(places) if place == index]
+                found[devices.device(index) if index >= 0 else device, dtype] = (
+                    [[part[number] for number in chosen] if part else [] for part in parts], [indices[number] for number in chosen] if indices else [])
+        return found
+
+    torch._C._group_tensors_by_device_and_dtype = by_device
 
 
 def bf16(torch, capability):

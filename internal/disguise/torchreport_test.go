@@ -65,6 +65,10 @@ func TestTorchReportOfEnds(t *testing.T) {
 		{"by an error", "x = torch.ones(3).cuda(); x.missing", "AttributeError", 0, 2},
 		{"out of memory", "x = torch.ones(3).cuda(); " + tooMuch, "OutOfMemoryError", 1, 2},
 		{"after it caught that twice", "x = torch.ones(3).cuda()" + caught + caught, "", 2, 2},
+		{"after it freed memory and got as much", `x = torch.ones(3).cuda()
+for _ in range(3):
+    try: y = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(8)]
+    except torch.cuda.OutOfMemoryError: torch.cuda.empty_cache()`, "", 3, 5<<10 + 2},
 		{"after it reset its peaks", "x = torch.ones(25 << 18).cuda(); del x; torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats(); x = torch.ones(3).cuda()", "", 0, 26},
 		{"with a thread", "import threading\nt = threading.Thread(target=lambda: torch.ones(3).cuda().mul_(2)); t.start(); t.join()", "", 0, 2},
 		{"in a forked process of multiprocessing", `import multiprocessing
@@ -84,7 +88,7 @@ p = multiprocessing.get_context("fork").Process(target=work); p.start(); p.join(
 		})
 	}
 	// Each error counts once in the session's account, too, though the allocator tries again.
-	if u, err := disguise.ReadUsage(filepath.Join(s.dir, disguise.UsageFile)); err != nil || u.Refused != 4 || u.Overcome != 0 {
+	if u, err := disguise.ReadUsage(filepath.Join(s.dir, disguise.UsageFile)); err != nil || u.Refused != 7 || u.Overcome != 0 {
 		t.Errorf("%v: %+v", err, u)
 	}
 }

@@ -14,6 +14,9 @@ SMALL = MIB  # the largest request that the small pool serves
 SMALL_SEGMENT = 2 * MIB
 LARGE_FROM = 10 * MIB  # requests from here on get a segment of their size
 ROUND = 2 * MIB
+# The session takes a refusal back when its process gets as much memory later. Here a refusal is an error that the program sees,
+# so the request is for more than it can ever get.
+NEVER = 1 << 62
 
 
 class OutOfMemory(Exception):
@@ -246,7 +249,7 @@ class Allocator:
             # PyTorch returns all that it has cached, and tries once more.
             self.retries += 1
             self._empty()
-            handle = self._ask(amount)
+            handle = self._ask(amount) if self.fits(amount) else self.take(NEVER)
         if handle is None:
             self.failures += 1
             raise OutOfMemory(requested)

@@ -4,7 +4,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, "python")
-from cosplay_cuda import allocator, settings
+from cosplay_cuda import allocator, settings, storages
 
 MIB = 1 << 20
 
@@ -113,6 +113,51 @@ def compare(seed):
 
 for seed in range(60):
     compare(seed)
+
+class Storage:
+    """The storages of an old PyTorch, which only say whether they live, by their address."""
+
+    asked, live = 0, set()
+    _storage = untyped_storage = None
+
+    def __init__(self, number):
+        self._cdata = number
+        self.live.add(number)
+
+    def _weak_ref(self):
+        return self._cdata
+
+    @classmethod
+    def _expired(cls, number):
+        cls.asked += 1
+        return number not in cls.live
+
+    @staticmethod
+    def _free_weak_ref(number):
+        pass
+
+
+class Torch:
+    UntypedStorage = Storage
+
+    class _C:
+        _TensorBase = Storage
+
+
+for count in 1000, 5000, 20000:
+    table, Storage.live, Storage.asked = storages.ByTable(Torch), set(), 0
+    for number in range(count):
+        table.put(Storage(number), storages.Tag(0))
+        table.settle(False)
+    assert Storage.asked <= 1100 * count, (count, Storage.asked)
+    for number in random.Random(1).sample(range(count), count // 2):
+        Storage.live.remove(number)
+    table.settle(True)
+    assert set(table.tags) == Storage.live
+    Storage.live = set()
+    for _ in range(2 * count // storages.ByTable.SOME + 1):
+        table.settle(False)
+    assert not table.tags and not table.new and not table.old, count
 
 given = settings.Settings("max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:4],garbage_collection_threshold:0.8")
 assert given.max_split == 128 * MIB and given.threshold == 0.8

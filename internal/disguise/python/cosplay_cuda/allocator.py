@@ -142,7 +142,7 @@ class Counts:
 
 class Allocator:
     """The allocator of one device. take(size) asks the driver for memory and returns a handle, or None if the driver has
-    too little; give(handle) returns it. settle is called before each decision, if releases are only known when they are asked for.
+    too little; give(handle) returns it. settle(whole) is called before each decision, if releases are only known when they are asked for: whole asks for all of them.
     fits(size) tells whether to ask at all before the cache is emptied: the session counts each request that the driver
     refuses."""
 
@@ -176,7 +176,7 @@ class Allocator:
         """Returns a block for a number of bytes greater than 0."""
         with self.lock:
             if self.settle:
-                self.settle()
+                self.settle(False)
             if self.released:
                 self._drain()
             settings = self.settings
@@ -184,6 +184,9 @@ class Allocator:
             pool = self.pools.get((stream, size <= SMALL)) or self.pool(size, stream)
             max_split = settings.max_split
             block = pool.best(size, max_split)
+            if block is None and self.settle:
+                self._settle_all()
+                block = pool.best(size, max_split)
             if block is None:
                 block = self._grow(pool, size, requested)
             rest = block.size - size
@@ -304,7 +307,7 @@ class Allocator:
 
     def _settle_all(self):
         if self.settle:
-            self.settle()
+            self.settle(True)
         self._drain()
 
     def counts(self):

@@ -1,6 +1,7 @@
 """Which device a storage is on, and the memory that it has there. Every tensor computes on the CPU, so the device is a
 fact that is kept beside the storage, and that all of its views share."""
 import operator
+import threading
 
 CPU = -1  # the index of the CPU
 OPEN = -2  # memory that PyTorch made for its own use: it belongs to the device of the first tensor that it meets
@@ -33,7 +34,7 @@ class ByAttribute:
     def put(self, storage, tag):
         storage._cosplay_tag = tag
 
-    def settle(self):
+    def settle(self, whole):
         pass
 
     def reader(self):
@@ -53,8 +54,12 @@ class ByTable:
     """Before that, a table with weak references, which can only be asked whether their storage still lives."""
 
     exact = False
+    EACH = 1024  # as many storages are all asked before each allocation
+    SOME = 256  # of more, the newest and some others are, and all before the allocator asks for a segment: else n take n * n questions
 
     def __init__(self, torch):
+        self.lock = threading.Lock()
+        self.new, self.old, self.at = [], [], 0  # addresses, and where in old the next questions begin
         self.tags = {}  # by the address of the storage, which is not used again while there is a weak reference to it
         self.expired, self.forget = torch.UntypedStorage._expired, torch.UntypedStorage._free_weak_ref
         self.storage = torch._C._TensorBase._storage if hasattr(torch._C._TensorBase, "_storage") else torch._C._TensorBase.untyped_storage
@@ -66,15 +71,39 @@ class ByTable:
         key = storage._cdata
         if key not in self.tags:
             storage._weak_ref()  # the address of the weak reference is that of the storage
-        self.tags[key] = tag
+            self.tags[key] = tag
+            self.new.append(key)
+        else:
+            self.tags[key] = tag
 
     def _drop(self, key):
         if self.tags.pop(key, None) is not None:
             self.forget(key)
 
-    def settle(self):
-        for key in list(filter(self.expired, list(self.tags))):
-            self._drop(key)
+    def settle(self, whole):
+        with self.lock:
+            whole = whole or len(self.tags) <= self.EACH
+            self._ask(self.new, 0, len(self.new))
+            if whole:
+                self._ask(self.old, 0, len(self.old))
+            else:
+                self.at = self._ask(self.old, self.at, self.at + self.SOME)
+                if self.at >= len(self.old):
+                    self.at = 0
+            if len(self.new) > self.SOME:
+                self.old += self.new[:self.SOME]
+                del self.new[:self.SOME]
+
+    def _ask(self, keys, start, end):
+        """Drops the dead of a part of a list. Returns where the part then ends."""
+        asked = keys[start:end]
+        dead = set(filter(self.expired, asked))
+        if dead:
+            asked = [key for key in asked if key not in dead]
+            keys[start:end] = asked
+            for key in dead:
+                self._drop(key)
+        return start + len(asked)
 
     def reader(self):
         storage, find = self.storage, self.tags.get

@@ -1,6 +1,7 @@
 """Sees every operation that PyTorch runs: finds the device it runs on, refuses operands of two devices, and books the
 memory of its results."""
 import functools
+import sys
 import threading
 
 from . import amp, counting, errors, wide
@@ -20,6 +21,13 @@ MIXING = frozenset((
 # Of these PyTorch states no argument: their operands are checked by what all element-wise operations share.
 PLAIN_CHECK = frozenset(("add", "sub", "mul", "div", "pow", "where", "eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum"))
 
+# CUDA's element-wise operations take a number of the CPU, a tensor without dimensions, with tensors of a device. These do not.
+ONE_DEVICE = frozenset((
+    "stack", "cat", "hstack", "vstack", "dstack", "embedding", "embedding_renorm", "_embedding_bag", "_embedding_bag_forward_only", "index_select",
+    "index_add", "index_copy", "index_reduce", "gather", "scatter", "scatter_add", "scatter_reduce", "take", "put", "nll_loss_forward", "equal",
+    "masked_select", "masked_scatter", "searchsorted", "bucketize", "isin", "addmm", "addmv", "addr", "addbmm", "baddbmm", "kthvalue",
+))
+
 
 # Operations that can give a tensor more memory. Those with an argument "out" can, too.
 RESIZING = frozenset(("resize_", "resize_as_"))
@@ -37,7 +45,7 @@ class Plan:
     """What is known about an operation from its schema."""
 
     __slots__ = ("func", "run", "fresh", "named", "mixing", "foreach", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
-                 "writes", "count")
+                 "writes", "count", "written", "strict")
 
     def __init__(self, func, check_of, count):
         schema = func._schema
@@ -55,6 +63,9 @@ class Plan:
         self.resizes = self.name in RESIZING or any(getattr(a, "is_out", False) for a in schema.arguments)
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
         self.writes, self.count = counting.writes(schema, self.name), count
+        self.written = [a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write]
+        # Whether an operand needs a look also if it is a number on the CPU. Most write none or only their first.
+        self.strict = self.name.rstrip("_") in ONE_DEVICE or self.written not in ([], self.arguments[:1])
         operands = [a for a in schema.arguments if "Tensor" in str(a.type)]
         # Nothing is checked and nothing is booked for a view of one tensor.
         self.view = (not self.fresh and not self.named and len(operands) == 1 and "List" not in str(operands[0].type)
@@ -85,12 +96,21 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             return
         tag = of_storage(storage)
         if tag is None:
-            if index == OPEN:
-                put(storage, Tag(OPEN))
-            elif not tensor.is_meta and (type(tensor) is Tensor or not hasattr(tensor, "fake_device")):
+            if not tensor.is_meta and (type(tensor) is Tensor or not hasattr(tensor, "fake_device")):
                 put(storage, memory.tag(index, storage.nbytes()))
-        elif tag.index == OPEN and index >= 0:
+        elif tag.index == OPEN:
             adopt(tag, storage, index)
+
+    def open_all(result, opened):
+        """Marks what an operation made of sizes alone."""
+        for tensor in operands((result,), None):
+            try:
+                storage = storage_of(tensor)
+            except (RuntimeError, NotImplementedError, AttributeError):
+                continue
+            if of_storage(storage) is None:
+                opened.append(Tag(OPEN))
+                put(storage, opened[-1])
 
     def adopt(tag, storage, index):
         new = memory.tag(index, storage.nbytes())
@@ -153,7 +173,9 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             for tensor in operands((arg,), None):
                 tag = tag_of(tensor)
                 index = CPU if tag is None else tag.index
-                if index == OPEN or index == CPU and tensor.dim() == 0 or tensor.is_meta:
+                if index == OPEN or tensor.is_meta:
+                    continue
+                if index == CPU and tensor.dim() == 0 and name not in plan.written and plan.name.rstrip("_") not in ONE_DEVICE:
                     continue
                 if index not in seen:
                     seen.add(index)
@@ -182,10 +204,26 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
         return [torch.scalar_tensor(arg, dtype=dtypes[type(arg)]) if type(arg) in dtypes and "Tensor" in str(wanted.type) else arg
                 for arg, wanted in zip(args, func._schema.arguments)]
 
+    def caller():
+        """Where the program, or PyTorch's Python code, is in its call of the operation."""
+        frame = sys._getframe(2)
+        while frame.f_code.co_name == "__torch_dispatch__":  # a mode of PyTorch, or of the program
+            frame = frame.f_back
+        return frame
+
     class Booking(TorchDispatchMode):
         def __init__(self):
             TorchDispatchMode.__init__(self)
             self.tally = counters.join()
+            self.opened, self.opener = [], None  # what the current call of the program has made for itself, and that call
+
+        def close(self, frame):
+            """Memory that a function of PyTorch made for itself is the host's if the function has returned."""
+            if frame is None or (id(frame), frame.f_lasti) != self.opener:
+                for tag in self.opened:
+                    if tag.index == OPEN:
+                        tag.index = CPU
+                del self.opened[:]
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             if types and any(kind.__torch_dispatch__ != without_code and kind.__name__ != "FakeTensor" for kind in types):
@@ -197,6 +235,8 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                 plan.view = plan.view and shapes is None and plan.check is None and plan.count is None
                 if func._schema.name.startswith("c10d::"):
                     plan.run = functools.partial(exchange, func)
+            if self.opened:
+                self.close(caller())
             index, mixed, opened = CPU, False, False
             host = False  # an operand on the CPU that is not a number
             given = args + tuple(kwargs.values()) if kwargs else args
@@ -214,7 +254,9 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                     elif at == OPEN:
                         opened = True
                     elif not host:
-                        host = tensor.dim() > 0
+                        host = tensor.dim() > 0 or plan.strict or plan.written and tensor is args[0]
+            if opened and host and index < 0:
+                self.close(None)
             if index >= 0:
                 if (host or mixed) and not plan.mixing:
                     refuse(plan, args, kwargs)
@@ -230,7 +272,10 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                 if local.target != UNSET:
                     index = local.target
                 elif index < 0 and not host and not args_have_tensor(args):
-                    index = OPEN if local.ambient == UNSET else local.ambient
+                    frame = caller()
+                    # Python code that runs in a backward pass makes its tensors where it says.
+                    index = local.ambient if local.ambient >= 0 and frame.f_globals.get("__name__", "").startswith("torch.") else OPEN
+                    self.opener = id(frame), frame.f_lasti
             if shapes is not None:
                 result = shapes.run(func, args, kwargs or {}, index)
             else:
@@ -250,9 +295,11 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                 for tensor in operands((result,), None):
                     book_again(tensor)
             if plan.fresh:
-                if index < 0 and opened and not plan.named:
+                if index < 0 and opened and not host and (not plan.named or local.target == UNSET):
                     index = OPEN
-                if index >= 0 or index == OPEN:
+                if index == OPEN:
+                    open_all(result, self.opened)
+                elif index >= 0:
                     if isinstance(result, Tensor):
                         book(result, index)
                     elif plan.foreach and (mixed or host):

@@ -1,5 +1,6 @@
 """The parts of PyTorch above tensors that have code for CUDA: autograd, AMP, checkpoints, compilation."""
 import functools
+import inspect
 import warnings
 
 from . import amp, errors, parallel
@@ -38,11 +39,32 @@ def cudnn(torch):
 
 def autograd(torch, devices):
     """Memory that PyTorch makes in a backward pass is on the device of the tensor that it starts from."""
-    local = devices.local
+    local, Tensor = devices.local, torch.Tensor
 
-    def wrap(function):
+    def placed(roots, gradients):
+        """The gradients that a program gives are on the devices of their tensors; a number is moved there."""
+        if isinstance(gradients, Tensor):
+            return placed([roots] if isinstance(roots, Tensor) else roots, [gradients])
+        if not isinstance(gradients, (list, tuple)) or len(roots) != len(gradients):
+            return gradients  # PyTorch's own checks are next
+        result = []
+        for at, (root, gradient) in enumerate(zip(roots, gradients)):
+            if isinstance(root, Tensor) and isinstance(gradient, Tensor) and devices.of(root) != devices.of(gradient):
+                if gradient.dim() > 0:
+                    raise RuntimeError("invalid gradient at index %d - expected device %s but got %s" % (at, root.device, gradient.device))
+                gradient = devices.move(gradient, devices.of(root))
+            result.append(gradient)
+        return type(gradients)(result) if type(gradients) in (list, tuple) else result
+
+    def wrap(function, gradients):
+        place = list(inspect.signature(function).parameters).index(gradients) - 1
+
         @functools.wraps(function)
         def run(tensors, *args, **kwargs):
+            if kwargs.get(gradients) is not None:
+                kwargs[gradients] = placed(tensors, kwargs[gradients])
+            elif len(args) > place and args[place] is not None:
+                args = args[:place] + (placed(tensors, args[place]),) + args[place + 1:]
             first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
             index = devices.of(first) if isinstance(first, torch.Tensor) else UNSET
             before, local.ambient = local.ambient, index
@@ -54,8 +76,8 @@ def autograd(torch, devices):
 
         return run
 
-    torch.autograd.backward = wrap(torch.autograd.backward)
-    torch.autograd.grad = wrap(torch.autograd.grad)
+    torch.autograd.backward = wrap(torch.autograd.backward, "grad_tensors")
+    torch.autograd.grad = wrap(torch.autograd.grad, "grad_outputs")
 
 
 def optimizers(torch, devices):

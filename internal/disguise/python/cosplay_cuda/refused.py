@@ -126,6 +126,13 @@ def indices(torch, args):
         raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, %s and %s!" % (here, args[2].device))
 
 
+def lengths(args):
+    given = args[1]
+    if given.device.type != "cpu":
+        raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got %dD %s %s tensor"
+                           % (given.dim(), given.device, given.type().rpartition(".")[2].replace("Tensor", "")))
+
+
 def check_of(torch, capability, namespace, name):
     """What CUDA refuses of an operation that the CPU computes: a function of its arguments, or None."""
     if namespace == "quantized":
@@ -152,6 +159,8 @@ def check_of(torch, capability, namespace, name):
         return convolution
     if name in INDEXING:
         return functools.partial(indices, torch)
+    if name == "_pack_padded_sequence":
+        return lengths
     if name == "_scaled_mm":
         def eighth(args):
             if capability() < (8, 9):

@@ -111,9 +111,12 @@ class Devices:
             """A copy between devices, whose gradient returns to the device of the source."""
 
             @staticmethod
-            def forward(ctx, tensor, index, dtype, memory_format):
-                ctx.source, ctx.dtype = devices.of(tensor), tensor.dtype
+            def forward(tensor, index, dtype, memory_format):
                 return devices.copy(tensor, index, dtype, memory_format)
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.source, ctx.target, ctx.dtype, ctx.to = devices.of(inputs[0]), inputs[1], inputs[0].dtype, output.dtype
 
             @staticmethod
             def backward(ctx, gradient):
@@ -121,6 +124,23 @@ class Devices:
                     gradient = devices.move(gradient, ctx.source, ctx.dtype)
                 return gradient, None, None, None
 
+            @staticmethod
+            def jvp(ctx, tangent, *rest):
+                return devices.move(tangent, ctx.target, ctx.to)
+
+            @staticmethod
+            def vmap(info, in_dims, tensor, index, dtype, memory_format):
+                return Move.apply(tensor, index, dtype, memory_format), in_dims[0]
+
+        if errors.version(self.torch) < (2, 0):
+            forward, remember = Move.forward, Move.setup_context
+
+            def both(ctx, *inputs):
+                output = forward(*inputs)
+                remember(ctx, inputs, output)
+                return output
+
+            Move.forward = staticmethod(both)
         Move.__name__ = "ToCopy"
         self.Move = Move
 

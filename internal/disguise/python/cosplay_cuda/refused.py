@@ -122,7 +122,8 @@ def indices(torch, args):
     for index in args[1]:
         if index is not None and index.device.type != "cpu" and index.device != here:
             raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (%s)" % here)
-    if len(args) > 2 and isinstance(args[2], torch.Tensor) and args[2].dim() > 0 and args[2].device != here:
+    # vmap expands a number, so that its strides are 0.
+    if len(args) > 2 and isinstance(args[2], torch.Tensor) and any(args[2].stride()) and args[2].device != here:
         raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, %s and %s!" % (here, args[2].device))
 
 

@@ -118,11 +118,14 @@ class ByTable:
 
 
 def of_parts(tensor, tag_of):
-    """The tag of a tensor that has no storage: a sparse one is where its values are."""
+    """The tag of a tensor that has no storage: a sparse one is where its values are, one within torch.func where the tensor
+    is that it stands for."""
     tag = getattr(tensor, "_cosplay_tag", None)
     if tag is not None:
         return tag
     try:
+        if transforms is not None and transforms.is_functorch_wrapped_tensor(tensor):
+            return tag_of(transforms.get_unwrapped(tensor))
         if tensor.is_sparse:
             return tag_of(tensor._values())
         if str(tensor.layout) in ("torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc"):
@@ -132,5 +135,10 @@ def of_parts(tensor, tag_of):
     return None
 
 
+transforms = None  # what PyTorch knows of the tensors within torch.func
+
+
 def choose(torch, version):
+    global transforms
+    transforms = getattr(torch._C, "_functorch", None)
     return ByAttribute(torch) if version >= (2, 1) else ByTable(torch)

@@ -75,6 +75,7 @@ session "strict" {
 		"cuda_functions.py ../../docs/torch-cuda.md": `\d{3} functions: \d{2,} work, \d{2,} raise an error, \d+ are not applicable`,
 		"unsupported.py": `\d{2,} programs, 0 of them with another result`,
 		"two_devices.py": `tensors of the host and of a device: 0 with another result`,
+		"interrupts.py":  `handlers, finalizers and threads: as expected`,
 		"autocast.py":    `1\d\d operations, 0 of them with another type`,
 	} {
 		t.Run(program, func(t *testing.T) {

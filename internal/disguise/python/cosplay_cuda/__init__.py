@@ -1,10 +1,11 @@
 """PyTorch's CUDA in a session whose host has no GPU: the CPU computes, tensors say and behave as if they were on the
 session's devices, and their memory is booked in the session's account."""
+import _thread
 import functools
 import os
 import threading
 
-from . import booking, counting, devices, driver, errors, extras, memory, native, numbers, programs, refused, report, script, shapes, storages, streams, tensors, traces, values
+from . import booking, counting, devices, driver, errors, extras, memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -35,6 +36,7 @@ def install(torch, session):
     extras.install(torch, places)
     if without_values:
         values.install(torch, without_values, places)
+    signals.install(torch, mode, counters)
     in_every_thread(mode, counters)
     memory.keep_freed()
     if "COSPLAY_TRIAL" not in os.environ:  # cosplay verify is no program of the session
@@ -58,7 +60,20 @@ def in_every_thread(mode, counters):
             run(self)
         counters.leave(entered.tally)
 
+    def start_new_thread(function, args, kwargs={}):
+        def within(*args, **kwargs):
+            entered = mode()
+            try:
+                with entered:
+                    function(*args, **kwargs)
+            finally:
+                counters.leave(entered.tally)
+
+        return start(within, args, kwargs)
+
+    start = _thread.start_new_thread
     threading.Thread._bootstrap_inner = bootstrap
+    _thread.start_new_thread = _thread.start_new = functools.wraps(start)(start_new_thread)
     kept.append(mode())
     kept[0].__enter__()
 

@@ -6,8 +6,9 @@ enough, split if enough remains. If there is none, a segment is requested from t
 merged with their neighbours and kept until empty_cache, or until the driver has no more memory."""
 import bisect
 import collections
-import threading
+import contextlib
 
+from . import signals
 from .settings import LARGE_SEGMENT, MIB, SMALLEST, Settings, round_up
 
 SMALL = MIB  # the largest request that the small pool serves
@@ -159,7 +160,9 @@ class Allocator:
         self.retries = self.failures = self.taken = self.given = 0
         self.oversize = Counter()
         self.highest = [0, 0]  # the peaks of bytes allocated and reserved before the last reset of the peaks
-        self.lock = threading.Lock()
+        self.lock, self.busy = signals.Lock(), False
+        self.inner = self.lock.lock
+        self.later = collections.deque()  # what a finalizer asks for in the middle of a change: (tag, bytes, stream)
         # A release can happen at any place where Python runs finalizers, also within allocate. So it only notes the
         # block, and the next allocation, or the next reader of the counts, settles it.
         self.released = collections.deque()
@@ -173,34 +176,40 @@ class Allocator:
         return pool
 
     def allocate(self, requested, stream=0):
-        """Returns a block for a number of bytes greater than 0."""
-        with self.lock:
-            if self.settle:
-                self.settle(False)
-            if self.released:
-                self._drain()
-            settings = self.settings
-            size = settings.rounded(requested) if settings.divisions else requested + SMALLEST - 1 & -SMALLEST
-            pool = self.pools.get((stream, size <= SMALL)) or self.pool(size, stream)
-            max_split = settings.max_split
-            block = pool.best(size, max_split)
-            if block is None and self.settle:
-                self._settle_all()
+        """Returns a block for a number of bytes greater than 0; None in the middle of another change."""
+        with self.lock if signals.main.count == 0 else self.inner:  # an operation holds handlers back already
+            if self.busy:
+                return None
+            self.busy = True
+            try:
+                if self.settle:
+                    self.settle(False)
+                if self.released:
+                    self._drain()
+                settings = self.settings
+                size = settings.rounded(requested) if settings.divisions else requested + SMALLEST - 1 & -SMALLEST
+                pool = self.pools.get((stream, size <= SMALL)) or self.pool(size, stream)
+                max_split = settings.max_split
                 block = pool.best(size, max_split)
-            if block is None:
-                block = self._grow(pool, size, requested)
-            rest = block.size - size
-            if rest and (rest >= SMALLEST if pool.small or settings.expandable
-                         else rest > SMALL and (max_split is None or size < max_split)):
-                self._split(block, size)
-            block.used, block.requested = True, requested
-            count = pool.count
-            count.allocation.add(1)
-            count.allocated_bytes.add(block.size)
-            count.requested_bytes.add(requested)
-            if max_split is not None and block.size >= max_split:
-                self.oversize.add(1)
-            return block
+                if block is None and self.settle:
+                    self._settle_all()
+                    block = pool.best(size, max_split)
+                if block is None:
+                    block = self._grow(pool, size, requested)
+                rest = block.size - size
+                if rest and (rest >= SMALLEST if pool.small or settings.expandable
+                             else rest > SMALL and (max_split is None or size < max_split)):
+                    self._split(block, size)
+                block.used, block.requested = True, requested
+                count = pool.count
+                count.allocation.add(1)
+                count.allocated_bytes.add(block.size)
+                count.requested_bytes.add(requested)
+                if max_split is not None and block.size >= max_split:
+                    self.oversize.add(1)
+                return block
+            finally:
+                self.busy = False
 
     def _split(self, block, size):
         other = Block(block.pool, block.segment, block.start + size, block.size - size, block, block.after)
@@ -300,10 +309,22 @@ class Allocator:
                 if not entry[3].before and not entry[3].after:
                     self._give(pool, entry[3])
 
-    def empty_cache(self):
+    @contextlib.contextmanager
+    def settled(self):
+        """For readers: after all releases so far. No signal handler sees the middle of a change, nor waits for its own thread."""
         with self.lock:
-            self._settle_all()
-            self._empty()
+            inner, self.busy = self.busy, True
+            try:
+                if not inner:
+                    self._settle_all()
+                yield not inner
+            finally:
+                self.busy = inner
+
+    def empty_cache(self):
+        with self.settled() as alone:
+            if alone:
+                self._empty()
 
     def _settle_all(self):
         if self.settle:
@@ -312,14 +333,12 @@ class Allocator:
 
     def counts(self):
         """The counts, after all releases so far."""
-        with self.lock:
-            self._settle_all()
+        with self.settled():
             return self.all
 
     def layout(self):
         """For each segment, its blocks in order, as (start, size, requested, used)."""
-        with self.lock:
-            self._settle_all()
+        with self.settled():
             for segment in self.segments.values():
                 blocks, block = [], segment.first
                 while block:
@@ -328,7 +347,7 @@ class Allocator:
                 yield segment, blocks
 
     def reset_totals(self):
-        with self.lock:
+        with self.settled():
             for counts in (self.small, self.large):
                 for name in QUANTITIES:
                     getattr(counts, name).total = 0
@@ -339,8 +358,7 @@ class Allocator:
         return [max(highest, counter.peak) for highest, counter in zip(self.highest, (self.all.allocated_bytes, self.all.reserved_bytes))]
 
     def reset_peaks(self):
-        with self.lock:
-            self._settle_all()
+        with self.settled():
             self.highest = self.peaks()
             for counts in (self.all, self.small, self.large):
                 for name in QUANTITIES:
@@ -350,8 +368,7 @@ class Allocator:
 
     def stats(self):
         """memory_stats of PyTorch, by its names."""
-        with self.lock:
-            self._settle_all()
+        with self.settled():
             result = {}
             for name, counts in (("all", self.all), ("small_pool", self.small), ("large_pool", self.large)):
                 for quantity in QUANTITIES:

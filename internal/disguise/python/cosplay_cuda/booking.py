@@ -4,11 +4,10 @@ import functools
 import sys
 import threading
 
-from . import amp, counting, errors, wide
-from .storages import CPU, OPEN, Tag
+from . import amp, counting, errors, signals, wide
+from .storages import CPU, OPEN, UNSET, Tag
 
 SEQUENCES = (list, tuple)
-UNSET = -3  # no call says on which device the result is
 
 # Operations whose operands may be on several devices, because CUDA's copy them or read them on the host.
 MIXING = frozenset((
@@ -214,7 +213,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
     class Booking(TorchDispatchMode):
         def __init__(self):
             TorchDispatchMode.__init__(self)
-            self.tally = counters.join()
+            self.tally, self.hold = counters.join(), signals.of_thread()
             self.opened, self.opener = [], None  # what the current call of the program has made for itself, and that call
 
         def close(self, frame):
@@ -226,6 +225,16 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                 del self.opened[:]
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            hold = self.hold
+            hold.count += 1
+            try:
+                return dispatch(self, func, types, args, kwargs)
+            finally:
+                hold.count -= 1
+                if hold.postponed and not hold.count:
+                    hold.run()
+
+        def dispatch(self, func, types, args, kwargs):
             if types and any(kind.__torch_dispatch__ != without_code and kind.__name__ != "FakeTensor" for kind in types):
                 return NotImplemented  # a subclass runs operations on plain tensors; the code of fake ones is in their mode
             key = id(func)
@@ -316,6 +325,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                     counters.progress()
             return result
 
+    dispatch = Booking.dispatch
     generators = {}  # "cpu" or "cuda" of each one that the program made, by its address
 
     def check_generator(generator, index):

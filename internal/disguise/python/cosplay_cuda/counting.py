@@ -1,7 +1,5 @@
 """What a program does on its devices: operations, bytes that are copied, and collectives."""
-import threading
-
-from . import flops
+from . import flops, signals
 
 
 class Tally:
@@ -25,7 +23,7 @@ class Counters:
 
     def forget(self):
         """Starts again from 0, as a child of the program does."""
-        self.lock, self.ended = threading.Lock(), Tally()
+        self.lock, self.ended = signals.Lock(), Tally()
         for tally in self.tallies:
             tally.launches = tally.flops = 0
         self.to_device = self.to_host = self.between = 0

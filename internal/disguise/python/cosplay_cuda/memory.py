@@ -57,7 +57,21 @@ class Memory:
         except allocator.OutOfMemory:
             free, total = self.driver.memory(index)
             raise self.noted(errors.out_of_memory(self.torch, index, state, size, free, total)) from None
-        return Tag(index, block, state.release)
+        tag = Tag(index, block, state.release)
+        if block is None:
+            state.later.append((tag, size, self.stream(index)))
+        elif state.later:
+            self.book_later(state)
+        return tag
+
+    def book_later(self, state):
+        """Books what finalizers have made in the middle of an allocation, as far as there is memory."""
+        while state.later:
+            tag, size, stream = state.later.popleft()
+            try:
+                tag.block = state.allocate(size, stream)
+            except allocator.OutOfMemory:
+                pass
 
     def noted(self, error):
         # A frame that raises its own variable would be in a cycle with it, and keep the program's tensors alive.

@@ -4,6 +4,7 @@ import operator
 import threading
 
 CPU = -1  # the index of the CPU
+UNSET = -3  # no call says on which device the result is
 OPEN = -2  # memory that PyTorch made for its own use: it belongs to the device of the first tensor that it meets
 
 

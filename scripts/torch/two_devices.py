@@ -73,6 +73,15 @@ refused("backward with a gradient of the host", lambda: gradient(torch.ones(2)),
 refused("grad with a gradient of the host", lambda: torch.autograd.grad([cuda(2).requires_grad_() * 2], [cuda(2)], [torch.ones(2)]), "invalid gradient at index 0")
 refused("lengths of a device", lambda: packed(torch.tensor([3, 2]).cuda()), "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor")
 
+images = torch.ones(1, 1, 8, 8)
+refused("a convolution of the host's images", lambda: nn.Conv2d(1, 1, 3).cuda()(images),
+        "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input should be a MKLDNN tensor and weight is a dense tensor")
+refused("a convolution with weights of the host", lambda: nn.Conv2d(1, 1, 3)(images.cuda()),
+        "Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same")
+refused("a convolution with a bias of the host", lambda: F.conv1d(cuda(1, 1, 8), cuda(1, 1, 3), torch.ones(1)),
+        "Input type (torch.cuda.FloatTensor) and bias type (torch.FloatTensor) should be the same")
+refused("a transposed convolution", lambda: nn.ConvTranspose2d(1, 1, 3).cuda()(images), "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor)")
+
 for name, function, *arguments in (
         ("FloatTensor", torch.FloatTensor, 2, 3), ("FloatTensor of numbers", torch.FloatTensor, [1, 2]), ("Tensor", torch.Tensor, 3),
         ("one_hot", F.one_hot, torch.tensor([0, 1]), 3), ("combinations", torch.combinations, torch.arange(3)),

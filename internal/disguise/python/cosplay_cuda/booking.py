@@ -180,6 +180,8 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                     seen.add(index)
                     found.append((index, name))
         if len(found) > 1:
+            if plan.name == "convolution":
+                raise errors.convolution(names["input"], names["weight"], names.get("bias"))
             plain = plan.name.rstrip("_") in PLAIN_CHECK
             if plain:
                 found.sort(key=lambda f: f[0] == CPU)  # the element-wise check starts from a GPU

@@ -114,5 +114,14 @@ def two_devices(torch, operation, overload, plain, found):
                         "(when checking argument for argument %s in method %s)" % (first, second, argument, method))
 
 
+def convolution(input, weight, bias):
+    """Convolutions compare types, which have the device."""
+    kind, other = ("weight", weight) if weight.device != input.device else ("bias", bias)
+    text = "Input type (%s) and %s type (%s) should be the same" % (input.type(), kind, other.type())
+    if kind == "weight" and not input.is_cuda:
+        text += " or input should be a MKLDNN tensor and weight is a dense tensor"
+    return RuntimeError(text)
+
+
 def device_name(index):
     return "cpu" if index < 0 else "cuda:%d" % index

@@ -114,6 +114,65 @@ def spawned_replicas():
     torch.multiprocessing.spawn(replica, args=(port,), nprocs=2)
 
 
+# Kinds of parameters and gradients
+
+
+@case
+def lazy_modules():
+    for module, shape in (nn.LazyLinear(3), (2, 5)), (nn.LazyConv2d(2, 3), (1, 2, 5, 5)), (nn.LazyBatchNorm1d(), (4, 3)):
+        for moved in (module.to(second), module.cuda()):
+            assert all(p.device.type == "cuda" for p in moved.parameters())
+        assert module(torch.ones(shape, device="cuda")).device == first
+        assert all(p.device == first for p in (*module.parameters(), *module.buffers()))
+    module = nn.Sequential(nn.LazyLinear(3), nn.LazyLinear(2)).cuda()
+    module(torch.ones(1, 4, device="cuda")).sum().backward()
+    assert module[0].weight.grad.device == first
+    assert nn.LazyLinear(3, device="cuda")(torch.ones(1, 4, device="cuda")).device == first
+
+
+@case
+def sparse_gradients():
+    for kind, options in ("SparseAdam", {}), ("SGD", {}), ("Adagrad", {}):
+        results = []
+        for device in "cpu", "cuda":
+            torch.manual_seed(2)
+            module = nn.Embedding(5, 3, sparse=True).to(device)
+            optimizer = getattr(torch.optim, kind)(module.parameters(), lr=0.1)
+            for number in range(4):
+                optimizer.zero_grad(set_to_none=number == 2)
+                module(torch.tensor([1, number], device=device)).square().sum().backward()
+                assert module.weight.grad.is_sparse and module.weight.grad.device.type == device
+                optimizer.step()
+            results.append(module.weight.detach().cpu())
+        assert torch.allclose(*results), kind
+
+
+class Sub(torch.Tensor):
+    pass
+
+
+@case
+def subclasses_of_tensors():
+    for device in "cpu", "cuda":
+        x = torch.ones(2, device=device, requires_grad=True)
+        y = (x.as_subclass(Sub) * 2).relu()
+        assert type(y) is type(y[0]) is Sub and y.device.type == device
+        y.sum().backward()
+        assert x.grad.tolist() == [2, 2] and x.grad.device == x.device
+        assert type(x.detach().as_subclass(Sub).cuda()) is Sub and x.detach().as_subclass(Sub).cuda().device == first
+
+
+@case
+def cuda_of_the_cpu():
+    for value in torch.ones(2), torch.ones(2, device="cuda"):
+        try:
+            value.cuda("cpu")
+        except RuntimeError as error:
+            assert "must be cuda" in str(error)
+        else:
+            raise AssertionError("no error")
+
+
 # A model on two devices
 
 

@@ -321,6 +321,8 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                     else:
                         book_all(result[:1] if plan.first else result, index)
             if index >= 0 and plan.writes:
+                if not plan.fresh and isinstance(result, Tensor) and result.layout is not torch.strided:
+                    book(result, index)  # zero_ and others give a sparse tensor new parts
                 tally = self.tally
                 tally.launches += 1
                 if not tally.launches & 63:

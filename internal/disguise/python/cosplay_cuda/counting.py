@@ -51,7 +51,11 @@ class Counters:
 
     def copied(self, source, target, tensor):
         if self.tracing() is None:
-            self.moved(source, target, tensor.numel() * tensor.element_size())
+            try:
+                size = tensor.numel() * tensor.element_size()
+            except ValueError:
+                return  # the parameter of a lazy module, which has no size yet
+            self.moved(source, target, size)
 
     def moved(self, source, target, size):
         with self.lock:

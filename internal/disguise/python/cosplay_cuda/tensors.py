@@ -74,7 +74,7 @@ def install(torch, devices, memory):
             device = "cuda"
         place = find(device)
         if place is None or place < 0:
-            raise ValueError("Invalid device, must be cuda device")
+            raise RuntimeError("Invalid device, must be cuda device")
         if memory_format is None:
             return to(self, devices.device(place))
         return to(self, devices.device(place), memory_format=memory_format)
@@ -219,7 +219,32 @@ def install(torch, devices, memory):
         torch.get_device = lambda input: of(input)  # another object than the method, which torch.fx relies on
     legacy.install(torch, devices, types)
     subclasses(torch, devices)
+    if errors.version(torch) < (2, 0):
+        as_subclass(torch)
+    lazy(torch)
     storages(torch, devices, memory)
+
+
+def as_subclass(torch):
+    """PyTorch 1.13 cannot make a subclass of a tensor that its mode has seen, so the mode is off for the view that is made."""
+    original = torch.Tensor.as_subclass
+
+    def as_subclass(self, cls):
+        guard = torch._C._DisableTorchDispatch()
+        try:
+            return original(self, cls)
+        finally:
+            del guard
+
+    torch.Tensor.as_subclass = as_subclass
+
+
+def lazy(torch):
+    """The parameters of lazy modules refuse all methods but those of a list, which has PyTorch's own."""
+    mixin = getattr(torch.nn.parameter, "UninitializedTensorMixin", None)
+    if mixin is not None:
+        names = ("to", "cuda", "cpu", "copy_", "get_device", "pin_memory", "is_pinned", "untyped_storage", "storage", "_storage")
+        mixin._allowed_methods.extend(getattr(torch.Tensor, name) for name in names if hasattr(torch.Tensor, name))
 
 
 def subclasses(torch, devices):

@@ -114,6 +114,26 @@ def spawned_replicas():
     torch.multiprocessing.spawn(replica, args=(port,), nprocs=2)
 
 
+@case
+def torchscript_of_a_file():
+    import os
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        for device in second, torch.device("cpu"):
+            module, path = torch.jit.script(nn.Linear(3, 2)).to(device), os.path.join(folder, "module.pt")
+            for save in (lambda: torch.jit.save(module, path)), (lambda: module.save(path)):
+                save()
+                assert torch.jit.load(path).weight.device == device
+            file = io.BytesIO()
+            torch.jit.save(module, file, _extra_files={"note": "text"})
+            file.seek(0)
+            extra = {"note": ""}
+            loaded = torch.jit.load(file, _extra_files=extra)
+            assert loaded.weight.device == device and extra["note"] in (b"text", "text")
+            file.seek(0)
+            assert torch.jit.load(file, map_location="cpu").weight.device.type == "cpu"
+
+
 # Kinds of parameters and gradients
 
 

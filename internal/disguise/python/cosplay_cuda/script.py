@@ -1,7 +1,9 @@
 """TorchScript. Compiled code asks for devices in C++, where every tensor is on the CPU. So a function that asks, or that names
 a CUDA device, stays Python, which is what PYTORCH_JIT=0 does with all functions; the others are compiled."""
 import functools
+import re
 import warnings
+import zipfile
 
 from . import errors
 from .devices import CONSTRUCTORS, LIKE
@@ -10,6 +12,7 @@ ASKING = frozenset(("prim::is_cuda", "prim::is_cpu", "aten::cuda", "aten::cpu", 
 # What takes a device and gives a tensor: it lands where its operands are.
 TAKING = frozenset("aten::" + name.replace(".", "_") for name in CONSTRUCTORS + LIKE + (
     "tensor", "as_tensor", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros"))
+NOTE = "cosplay_device"
 SHORT = "compiled code does not see them in this session, whose host has no GPU"
 
 
@@ -33,7 +36,7 @@ def install(torch, devices):
 
     @functools.wraps(load)
     def read(f, map_location=None, *args, **kwargs):
-        index = None if map_location is None else devices.index(map_location)
+        index = devices.index(saved_on(f) if map_location is None else map_location)
         if index is None or index < 0:
             return load(f, map_location, *args, **kwargs)
         module = load(f, "cpu", *args, **kwargs)
@@ -51,6 +54,8 @@ def install(torch, devices):
         return result
 
     kind._apply = move
+    for name in ("save", "save_to_buffer"):
+        setattr(kind, name, noting(devices, getattr(kind, name)))
     jit.script, jit._script.script = compile, compile
     jit.load, jit._serialization.load = read, read
 
@@ -87,3 +92,36 @@ def graph_asks(block):
 def names_cuda(node):
     value = next(iter(node.outputs()))
     return value.type().kind() == "DeviceObjType" and str(value.toIValue()).startswith("cuda")
+
+
+def noting(devices, save):
+    """PyTorch's C++ code writes that the tensors are on the CPU, so a file beside them has the device."""
+
+    @functools.wraps(save)
+    def run(self, *args, **kwargs):
+        places = {devices.of(tensor) for tensor in (*self.parameters(), *self.buffers())}
+        if len(places) == 1 and min(places) >= 0:
+            kwargs["_extra_files"] = dict(kwargs.get("_extra_files") or {}, **{NOTE: errors.device_name(min(places))})
+        return save(self, *args, **kwargs)
+
+    return run
+
+
+def saved_on(f):
+    """The CUDA device of a module in a file, which a session or PyTorch on a GPU wrote; None if it has none."""
+    start = f.tell() if hasattr(f, "tell") else None
+    try:
+        with zipfile.ZipFile(f) as file:
+            for name in file.namelist():
+                if name.endswith("/extra/" + NOTE):
+                    return file.read(name).decode()
+                if name.endswith("/data.pkl"):
+                    found = re.search(rb"cuda:\d+", file.read(name))
+                    if found:
+                        return found.group().decode()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        pass  # PyTorch reports what is wrong with the file
+    finally:
+        if start is not None:
+            f.seek(start)
+    return None

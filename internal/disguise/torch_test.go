@@ -24,7 +24,7 @@ type torchSession struct {
 	env []string
 }
 
-func newTorchSession(t *testing.T, target, compute string) torchSession {
+func newTorchSession(t *testing.T, target, compute string, change ...func(*resource.Session)) torchSession {
 	t.Helper()
 	if err := exec.Command(torchPython, "-c", "import torch").Run(); err != nil {
 		need.Lacking(t, "there is no PyTorch: apt-get install python3-torch")
@@ -34,6 +34,9 @@ func newTorchSession(t *testing.T, target, compute string) torchSession {
 	check(t, err)
 	uuid := m.gpu(t, 0).UUID
 	s := resource.Session{Address: resource.One("worker"), Target: found, Compute: compute}
+	for _, f := range change {
+		f(&s)
+	}
 	dir := t.TempDir()
 	given := resource.Handle{UUID: uuid}
 	check(t, disguise.Install(dir, s, given, m.library(), filepath.Join(m.dir, driver.CUDA)))
@@ -99,6 +102,20 @@ t = threading.Thread(target=lambda: found.append(torch.ones(3, device="cuda") * 
 				t.Errorf("it prints\n%s\nwant\n%s", got, test.want)
 			}
 		})
+	}
+}
+
+// With strict, an unsupported dtype is an error in each thread of a program.
+func TestTorchStrict(t *testing.T) {
+	s := newTorchSession(t, "rtx-2060", "cpu", func(s *resource.Session) { s.Strict = true })
+	got := s.run(t, `import threading, torch
+def work():
+    try: print(torch.ones(3, device="cuda").bfloat16().dtype)
+    except RuntimeError as error: print(str(error)[:37])
+work()
+thread = threading.Thread(target=work); thread.start(); thread.join()`)
+	if want := strings.Repeat("\nNVIDIA GeForce RTX 2060 has no torch.", 2)[1:]; got != want {
+		t.Errorf("it prints\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -4,6 +4,7 @@ program can still fork."""
 import json
 import os
 import sys
+import threading
 import warnings
 
 # What PyTorch calls the number formats of the catalog. The scales of the MX
@@ -113,6 +114,14 @@ def be_strict(torch, session):
             check(result)
             return result
 
-    Strict().__enter__()  # for good: in this thread, where programs make their tensors
+    # For good, in each thread of Python: a mode belongs to its thread.
+    run = threading.Thread._bootstrap_inner
+
+    def bootstrap(self):
+        with Strict():
+            run(self)
+
+    threading.Thread._bootstrap_inner = bootstrap
+    Strict().__enter__()
     if torch.bfloat16 in lacking:
         torch.cuda.is_bf16_supported = lambda *args, **kwargs: False  # so that who asks takes another

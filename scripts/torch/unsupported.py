@@ -88,6 +88,26 @@ def sharing_a_tensor():
     get_context("spawn").SimpleQueue().put(x())
 
 
+@case(RuntimeError, "Sharing a CUDA tensor with another process " + HERE + "; send tensor.cpu()")
+def sharing_a_tensor_by_a_queue():
+    from torch.multiprocessing import get_context
+    get_context("spawn").Queue().put({"tensors": [x()]})
+
+
+class OnTheDevice(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, number):
+        return number, x()
+
+
+@case(RuntimeError, "Sharing a CUDA tensor with another process " + HERE + "; send tensor.cpu()")
+def worker_that_returns_a_tensor():
+    for _ in torch.utils.data.DataLoader(OnTheDevice(), num_workers=1, multiprocessing_context="spawn", timeout=60):
+        pass
+
+
 @case(RuntimeError, "torch.cuda.Event.ipc_handle " + HERE)
 def sharing_an_event():
     torch.cuda.Event(interprocess=True).ipc_handle()

@@ -1,6 +1,7 @@
 """Parts of PyTorch beside torch.cuda that need a GPU: profilers, export, nested tensors, extensions in CUDA, plans of cuFFT."""
 import functools
 import importlib.machinery
+import multiprocessing.queues
 import sys
 import warnings
 
@@ -12,6 +13,7 @@ def install(torch, devices):
     plans(torch)
     nested(torch, devices)
     export(torch, devices)
+    sharing(torch, devices)
     sys.meta_path.insert(0, Later("torch.utils.cpp_extension", extensions))
 
 
@@ -109,3 +111,41 @@ def export(torch, devices):
         return original(mod, args, kwargs, **options)
 
     module.export = run
+
+
+def sharing(torch, devices):
+    """A queue pickles what it is given in another thread, whose error only that thread prints, and the receiver waits for ever.
+    So the caller gets the error, and of a worker of DataLoader the program that reads from it."""
+    from torch.utils.data import _utils
+
+    def check(value):
+        if isinstance(value, torch.Tensor):
+            if devices.of(value) >= 0:
+                raise errors.unsupported("Sharing a CUDA tensor with another process", "send tensor.cpu()")
+        elif isinstance(value, dict):
+            check(list(value.values()))
+        elif isinstance(value, (list, tuple)):
+            for part in value:
+                check(part)
+
+    def checked(function):
+        @functools.wraps(function)
+        def put(self, obj, *args, **kwargs):
+            check(obj)
+            return function(self, obj, *args, **kwargs)
+
+        return put
+
+    def fetched(function):
+        @functools.wraps(function)
+        def fetch(self, *args, **kwargs):
+            result = function(self, *args, **kwargs)
+            if torch.utils.data.get_worker_info() is not None:
+                check(result)
+            return result
+
+        return fetch
+
+    multiprocessing.queues.Queue.put = checked(multiprocessing.queues.Queue.put)
+    for kind in (_utils.fetch._MapDatasetFetcher, _utils.fetch._IterableDatasetFetcher):
+        kind.fetch = fetched(kind.fetch)

@@ -44,3 +44,34 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20)`)
 		t.Errorf("it prints %q", got)
 	}
 }
+
+// Code that only checks or counts values runs without them, and the error for a size states the number.
+func TestTorchShapesOfCode(t *testing.T) {
+	s := newTorchSession(t, "rtx-3090", "shapes")
+	got := s.run(t, `
+import math, torch, torch.nn.functional as F
+x, y = torch.rand(4, 3, device="cuda", requires_grad=True), torch.tensor([0, 1, 2, 0]).cuda()
+loss = F.cross_entropy(x, y, label_smoothing=.1)
+loss.backward()
+print(x.grad.shape, math.isfinite(loss.item()), math.isnan(loss.item()), math.isnan(float("nan")))
+print(F.one_hot(y, 5).shape, F.one_hot(y, 5).device, F.one_hot(torch.tensor([1]), 2).tolist())
+print(torch.distributions.Normal(x, x.exp()).log_prob(x).shape, torch.distributions.Categorical(logits=x).log_prob(y).shape)
+for kind in torch.tensor, tuple:
+    log = torch.randn(5, 2, 3, device="cuda", requires_grad=True)
+    F.ctc_loss(log.log_softmax(2), torch.tensor([[1, 2], [1, 2]]).cuda(), kind([5, 5]), kind([2, 2])).backward()
+    print(log.grad.shape)
+optimizer = torch.optim.ASGD([x])
+x.sum().backward()
+optimizer.step()
+try: torch.arange(y.max().item())
+except RuntimeError as error: print(str(error)[:47])`)
+	want := `torch.Size([4, 3]) True False True
+torch.Size([4, 5]) cuda:0 [[0, 1]]
+torch.Size([4, 3]) torch.Size([4])
+torch.Size([5, 2, 3])
+torch.Size([5, 2, 3])
+A decision by the number of Tensor.item() needs`
+	if got != want {
+		t.Errorf("it prints\n%s\nwant\n%s", got, want)
+	}
+}

@@ -33,6 +33,16 @@ def pack_backward(shapes, func, args):
     return empty(shapes.aten, args[1], args[0])
 
 
+def ctc(shapes, func, args):
+    """The longest target decides how much memory the loss keeps for its gradient. Where the lengths are on the device, it is
+    as long as the targets have room for."""
+    source, targets, _, lengths = args[:4]
+    known = not isinstance(lengths, shapes.Tensor) or not shapes.is_hollow(lengths)
+    longest = max([int(length) for length in lengths]) if known else targets.size(-1)
+    batch = source.size(1)
+    return empty(shapes.aten, [batch], source), empty(shapes.aten, [batch, source.size(0), 2 * longest + 1], source)
+
+
 def foreach(shapes, func, args):
     """One result for each tensor of the first list."""
     of = shapes.aten.empty_like.default
@@ -41,7 +51,7 @@ def foreach(shapes, func, args):
     return [of(tensor, device="meta") for tensor in args[0]]
 
 
-ALWAYS = {"convolution_backward": convolution_backward, "_pack_padded_sequence": pack, "_pack_padded_sequence_backward": pack_backward}
+ALWAYS = {"_ctc_loss": ctc, "convolution_backward": convolution_backward, "_pack_padded_sequence": pack, "_pack_padded_sequence_backward": pack_backward}
 
 
 def on_small(shapes, func, args, kwargs):

@@ -34,7 +34,7 @@ class Rule:
         self.written = [(at, a.name) for at, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
         self.masked = self.name in MASKED
         self.reads = not self.masked and (torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags
-                                          or "to_sparse" in self.name)
+                                          or "to_sparse" in self.name or self.name == "nms")  # of torchvision, which has no tag
         self.checks = not schema.returns and not self.written and self.name not in RESHAPING
         self.shares = self.name not in RESIZING and (
             torch.Tag.inplace_view in tags or self.name in SHARING or self.name in RESHAPING or not self.fresh and not self.written)
@@ -47,6 +47,7 @@ class Shapes:
         self.Tensor = torch.Tensor
         self.aten = torch.ops.aten
         self.rules = {}
+        self.all_selected = False  # whether masked_select returns all: its result is the operand of a mean
 
     def is_hollow(self, tensor):
         tag = self.tag_of(tensor)
@@ -76,7 +77,10 @@ class Shapes:
             rule = self.rules[func] = Rule(self.torch, func)
         if not (target >= 0 and rule.named) and not self.has_hollow(args) and not self.has_hollow(kwargs.values()):
             return func(*args, **kwargs)
-        if rule.reads:
+        if self.all_selected and rule.name == "masked_select":
+            result = self.aten.empty.memory_format([args[0].numel()], dtype=args[0].dtype, device="meta")
+            return self.real(result, {}, target)
+        if rule.reads and rule.name not in inferred.ALWAYS:
             raise errors.no_values("Tensor.to_sparse()" if "to_sparse" in rule.name else READERS.get(rule.name, "torch." + rule.name))
         if rule.checks:
             return None  # values that do not exist are right
@@ -193,4 +197,5 @@ def contiguous(size):
 
 
 # Readers of values by the names that programs have for them.
-READERS = {"_local_scalar_dense": "Tensor.item(), or bool(), int() or float() of a tensor,", "_unique2": "torch.unique", "unique_dim": "torch.unique"}
+READERS = {"_local_scalar_dense": "Tensor.item(), or bool(), int() or float() of a tensor,", "_unique2": "torch.unique", "unique_dim": "torch.unique",
+           "nms": "torchvision.ops.nms"}

@@ -1,5 +1,8 @@
 """What a program of compute = "shapes" gets where it asks for the values of a tensor: an unknown number, which can be printed
 and calculated with, or an error."""
+import functools
+import importlib
+import math
 import warnings
 
 from . import errors
@@ -41,6 +44,8 @@ def install(torch, shapes, devices):
     parameters(torch, shapes)
     scaler(torch)
     distributed(torch)
+    numbers(torch)
+    checks(torch, shapes)
 
 
 def tensors(torch, shapes, devices):
@@ -157,3 +162,56 @@ def distributed(torch):
         raise errors.no_values("torch.distributed.init_process_group")
 
     dist.init_process_group = c10d.init_process_group = init_process_group
+
+
+def numbers(torch):
+    """An unknown number counts as finite, so that a program does not stop because of its loss. A size must be known."""
+    for name, answer in (("isnan", False), ("isinf", False), ("isfinite", True)):
+        setattr(math, name, of_known(getattr(math, name), answer))
+    for name in ("arange", "range", "linspace", "logspace"):
+        original = getattr(torch, name)
+
+        @functools.wraps(original)
+        def make(*args, original=original, **kwargs):
+            if any(isinstance(value, Unknown) for value in list(args) + list(kwargs.values())):
+                refuse(None)
+            return original(*args, **kwargs)
+
+        setattr(torch, name, make)
+
+
+def of_known(original, answer):
+    @functools.wraps(original)
+    def ask(number, /):
+        return answer if isinstance(number, Unknown) else original(number)
+
+    return ask
+
+
+def checks(torch, shapes):
+    """Functions that read values only to check them, or to leave some out of a mean."""
+    functional = torch.nn.functional
+    one_hot, cross_entropy = functional.one_hot, functional.cross_entropy
+    torch.distributions.Distribution.set_default_validate_args(False)
+
+    @functools.wraps(one_hot)
+    def one_hot_of_shapes(tensor, num_classes=-1):
+        if not shapes.is_hollow(tensor):
+            return one_hot(tensor, num_classes)
+        if num_classes <= 0:
+            raise errors.no_values("torch.nn.functional.one_hot without num_classes")
+        return torch.zeros(tuple(tensor.shape) + (num_classes,), dtype=tensor.dtype, device=tensor.device)
+
+    @functools.wraps(cross_entropy)
+    def cross_entropy_of_shapes(*args, **kwargs):
+        before, shapes.all_selected = shapes.all_selected, True
+        try:
+            return cross_entropy(*args, **kwargs)
+        finally:
+            shapes.all_selected = before
+
+    asgd = importlib.import_module("torch.optim.asgd")  # which torch.optim hides
+    value_of = getattr(asgd, "_get_value", float)
+    # The number of a step only scales the next one.
+    asgd._get_value = lambda step: 1.0 if isinstance(step, torch.Tensor) and shapes.is_hollow(step) else value_of(step)
+    functional.one_hot, functional.cross_entropy = one_hot_of_shapes, cross_entropy_of_shapes

@@ -390,6 +390,13 @@ def run(name, program, kind, message):
     return "neither %s nor a warning: %s" % (kind.__name__, texts)
 
 
+@case(RuntimeError, "torch.ops.higher_order.flex_attention " + HERE, since=(2, 6))
+def flex_attention():
+    from torch.nn.attention.flex_attention import flex_attention
+    part = torch.ones(1, 1, 16, 16, device="cuda")
+    flex_attention(part, part, part)
+
+
 def main():
     failed = 0
     for name, program, kind, message in CASES:

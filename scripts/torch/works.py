@@ -274,6 +274,16 @@ def scaler_of_two_devices():
         assert scaler.get_scale() == 65536 and not torch.equal(before, model.layers[0].weight)
 
 
+@case(since=(2, 6))
+def cond_runs_the_chosen_function():
+    source = torch.arange(4.0, device="cuda")
+    for chosen in True, False:
+        result = torch.cond(torch.tensor(chosen, device="cuda"), lambda x: x + 1, lambda x: x - 1, (source,))
+        assert result.device == first and result.tolist() == [x + (1 if chosen else -1) for x in range(4)], result
+    torch.compiler.reset()
+    assert torch.quantile(source, 0.5).item() == 1.5
+
+
 def main():
     warnings.simplefilter("ignore")
     failed = 0

@@ -5,7 +5,7 @@ import functools
 import os
 import threading
 
-from . import booking, counting, devices, driver, errors, extras, memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values
+from . import booking, counting, devices, driver, errors, extras, higher, memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -32,6 +32,7 @@ def install(torch, session):
     programs.install(torch, places, mode, session, capability)
     script.install(torch, places)
     traces.install(torch, places)
+    higher.install(torch, mode, places)
     refused.install(torch)
     extras.install(torch, places)
     if without_values:

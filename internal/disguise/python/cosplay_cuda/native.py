@@ -227,6 +227,8 @@ WITHOUT = (
 def install(torch, driver, memory, capability, sms):
     provided = functions(torch, driver, memory, capability, sms)
     provided.update((name, named(name)) for name in WITHOUT)
+    if not hasattr(torch._C, "_cuda_CUDAAllocator_AllocatorState"):
+        torch._C._cuda_CUDAAllocator_AllocatorState = type("AllocatorState", (), {})  # the compiler imports its name
     for name, function in provided.items():
         setattr(torch._C, name, function)
         for module in (torch.cuda, torch.cuda.graphs, torch.cuda.memory):

@@ -30,7 +30,7 @@ def install(torch, kind, devices):
         return run
 
     @functools.wraps(dispatch)
-    def with_rule(self, dispatch_key, /, *args, **kwargs):
+    def with_rule(self, dispatch_key, *args, **kwargs):
         table = getattr(self, "python_key_table", None)
         if dispatch_key == keys.Python and table is not None and kind not in table:
             name = getattr(self, "_name", str(self))

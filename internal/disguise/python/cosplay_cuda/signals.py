@@ -162,7 +162,7 @@ def handlers():
         return own(get_signal(signalnum))
 
     if _thread.get_ident() == MAIN:
-        for number in signal.valid_signals():
+        for number in range(1, signal.NSIG):  # Python 3.7 cannot list the valid ones
             handler = get_signal(number)
             if callable(handler):
                 set_signal(number, Handler(handler))

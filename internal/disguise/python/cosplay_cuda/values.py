@@ -182,7 +182,7 @@ def numbers(torch):
 
 def of_known(original, answer):
     @functools.wraps(original)
-    def ask(number, /):
+    def ask(number):
         return answer if isinstance(number, Unknown) else original(number)
 
     return ask

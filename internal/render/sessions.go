@@ -157,8 +157,8 @@ type StatusView struct {
 type fleet struct {
 	StatusView
 	labels labels
-	owners map[resource.LiveSlice][]resource.PriorSession // of the project's slices
-	whole  map[resource.GPUKey][]resource.PriorSession    // on the project's whole GPUs
+	owners map[resource.LiveSlice][]*resource.PriorSession // of the project's slices
+	whole  map[resource.GPUKey][]*resource.PriorSession    // on the project's whole GPUs
 	drift  map[resource.Address][]diff.Drift
 	mps    map[resource.GPUKey][]resource.MPS // the project's control daemons
 	ssh    bool                               // a session has ssh
@@ -166,16 +166,17 @@ type fleet struct {
 
 func newFleet(v StatusView) fleet {
 	addresses := each(v.Prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })
-	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice][]resource.PriorSession{},
-		whole: map[resource.GPUKey][]resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}, mps: map[resource.GPUKey][]resource.MPS{}}
+	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice][]*resource.PriorSession{},
+		whole: map[resource.GPUKey][]*resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}, mps: map[resource.GPUKey][]resource.MPS{}}
 	for _, g := range v.Prior.GPUs {
 		if daemons := g.All(); len(daemons) > 0 {
 			f.mps[resource.GPUKey{Host: g.Host, UUID: g.UUID}] = daemons
 		}
 	}
-	for _, s := range v.Prior.Sessions {
+	for i := range v.Prior.Sessions {
+		s := &v.Prior.Sessions[i]
 		f.ssh = f.ssh || s.Spec.SSH.Enabled
-		if own, ok := diff.OwnSlice(s, v.Live); ok {
+		if own, ok := diff.OwnSlice(*s, v.Live); ok {
 			f.owners[own] = append(f.owners[own], s)
 		}
 		for _, gpu := range s.On() {
@@ -286,5 +287,5 @@ func (m slotMap) computeWords() string {
 	if !m.mig {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s", m.computeTaken(), prose.Count(m.model.ComputeSlices, "compute slice"))
+	return fmt.Sprintf("%d of %s", m.computeTaken(m.slices()), prose.Count(m.model.ComputeSlices, "compute slice"))
 }

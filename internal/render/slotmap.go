@@ -152,8 +152,9 @@ func (m slotMap) cells() []slotCell {
 	if !m.mig {
 		return []slotCell{m.taken[0].cell(m.slots())}
 	}
-	var cells []slotCell
-	usable, taken := m.usable(), m.slices()
+	taken := m.slices()
+	usable := m.usable(taken)
+	cells := make([]slotCell, 0, m.slots())
 	for slot := 0; slot < m.slots(); slot += cells[len(cells)-1].size {
 		i := slices.IndexFunc(taken, func(o occupant) bool { return o.slice.Start <= slot && slot < o.slice.Start+o.slice.Size })
 		switch {
@@ -177,9 +178,9 @@ func (o occupant) cell(size int) slotCell {
 
 // usable reports for each slot whether a profile can still cover it: its placement is free and enough compute slices
 // are left. A GPU with 8 memory slices has 7 compute slices, so no profile can use its last slot in many placements.
-func (m slotMap) usable() []bool {
+func (m slotMap) usable(taken []occupant) []bool {
 	usable := make([]bool, m.slots())
-	left := m.model.ComputeSlices - m.computeTaken()
+	left := m.model.ComputeSlices - m.computeTaken(taken)
 	for _, p := range m.model.Profiles {
 		for _, start := range p.Starts {
 			for slot := start; p.ComputeSlices <= left && m.free(start, p.MemorySlices) && slot < start+p.MemorySlices; slot++ {
@@ -198,9 +199,9 @@ func (m slotMap) free(start, size int) bool {
 
 // computeTaken is the number of compute slices in use. A profile that the model does not list has the number that its
 // name begins with.
-func (m slotMap) computeTaken() int {
+func (m slotMap) computeTaken(taken []occupant) int {
 	n := 0
-	for _, o := range m.slices() {
+	for _, o := range taken {
 		if p, ok := m.model.Profile(o.slice.Profile); ok {
 			n += p.ComputeSlices
 		} else if digits, _, ok := strings.Cut(o.slice.Profile, "g."); ok {
@@ -250,11 +251,11 @@ func (g grid) ruler(slots int) line {
 	return inked(dim, b.String())
 }
 
-// bar draws one GPU, its wide slices as wide cells.
-func (s Style) bar(g grid, m slotMap) line {
+// bar draws the cells of one GPU, its wide slices as wide cells.
+func (s Style) bar(g grid, cells []slotCell) line {
 	border := piece{dim, s.pick("│", "|")}
-	out := line{border}
-	for _, c := range m.cells() {
+	out := append(make(line, 0, 1+4*len(cells)), border)
+	for _, c := range cells {
 		inner := g.columns(c.size) - 2
 		label, ink := s.cellLabel(c, inner-2*g.pad)
 		before := g.pad
@@ -277,15 +278,13 @@ func (s Style) cellLabel(c slotCell, room int) (string, ink) {
 	}
 }
 
-// legend explains the labels of some maps.
-func (s Style) legend(l labels, maps ...slotMap) []string {
+// legend explains the labels of some cells.
+func (s Style) legend(l labels, cells []slotCell) []string {
 	var sessions []resource.Address
 	shown := map[cellKind]bool{}
-	for _, m := range maps {
-		for _, c := range m.cells() {
-			if shown[c.kind] = true; c.session != nil {
-				sessions = append(append(sessions, *c.session), c.others...)
-			}
+	for _, c := range cells {
+		if shown[c.kind] = true; c.session != nil {
+			sessions = append(append(sessions, *c.session), c.others...)
 		}
 	}
 	all := l.legend(sessions)
@@ -302,8 +301,9 @@ func (p *page) slotMap(indent int, m slotMap, l labels) {
 	const lead = "slots  "
 	var (
 		g     = newGrid([]slotMap{m}, p.width()-indent-len(lead))
-		bar   = p.bar(g, m)
-		items = p.Style.legend(l, m)
+		cells = m.cells()
+		bar   = p.bar(g, cells)
+		items = p.Style.legend(l, cells)
 		first = "whole  "
 	)
 	if m.shared() {
@@ -341,13 +341,17 @@ func (p *page) legendLines(indent int, items []string) {
 func Map(w io.Writer, s Style, v StatusView) {
 	p := newPage(s)
 	var (
-		f    = newFleet(v)
-		maps []slotMap
-		name int
+		f     = newFleet(v)
+		maps  []slotMap
+		drawn []slotCell
+		name  int
 	)
 	for _, h := range v.Live.Hosts {
 		for _, g := range h.GPUs {
-			maps = append(maps, f.slotMap(g))
+			m := f.slotMap(g)
+			if maps = append(maps, m); !m.bare() {
+				drawn = append(drawn, m.cells()...)
+			}
 			name = max(name, columns(mapName(g))+2)
 		}
 	}
@@ -366,7 +370,7 @@ func Map(w io.Writer, s Style, v StatusView) {
 		rest = rest[len(h.GPUs):]
 	}
 	p.gap()
-	p.legendLines(0, p.Style.legend(f.labels, slices.DeleteFunc(maps, slotMap.bare)...))
+	p.legendLines(0, p.Style.legend(f.labels, drawn))
 	p.flush(w)
 }
 
@@ -375,7 +379,7 @@ func (p *page) mapHost(h resource.Host, g grid, maps []slotMap, name int) {
 	ruled := 0
 	for i, m := range maps {
 		label := mapName(h.GPUs[i])
-		bar := p.bar(g, m)
+		bar := p.bar(g, m.cells())
 		if m.bare() {
 			bar = inked(dim, "free")
 			if h.GPUs[i].Model.MIG() || h.GPUs[i].MIGCapable {

@@ -81,12 +81,15 @@ func (p *page) print(indent int, l line) {
 }
 
 func trimmed(l line) line {
-	for len(l) > 0 {
+	for ; len(l) > 0; l = l[:len(l)-1] {
 		last := l[len(l)-1]
-		if cut := strings.TrimRight(last.text, " "+hard); cut != "" {
-			return append(append(line{}, l[:len(l)-1]...), piece{last.ink, cut})
+		switch cut := strings.TrimRight(last.text, " "+hard); cut {
+		case "":
+		case last.text:
+			return l
+		default:
+			return append(slices.Clone(l[:len(l)-1]), piece{last.ink, cut})
 		}
-		l = l[:len(l)-1]
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func bars(t *testing.T, model string, slices ...any) string {
 		m.taken = append(m.taken, occupant{slice: resource.Slice{Profile: p.Name, Start: slices[i+1].(int), Size: p.MemorySlices}, session: &a, label: "s"})
 	}
 	var b strings.Builder
-	for _, piece := range (Style{}).bar(newGrid([]slotMap{m}, 100), m) {
+	for _, piece := range (Style{}).bar(newGrid([]slotMap{m}, 100), m.cells()) {
 		b.WriteString(piece.text)
 	}
 	return strings.Join(strings.Fields(b.String()), " ")
@@ -141,7 +141,7 @@ func TestUnusableAgreesWithSearch(t *testing.T) {
 				taken.taken = append(taken.taken, occupant{slice: resource.Slice{Profile: one.Name, Start: slot, Size: 1}})
 			}
 		}
-		for slot, usable := range taken.usable() {
+		for slot, usable := range taken.usable(taken.slices()) {
 			want := false
 			for _, p := range m.Profiles {
 				for _, start := range p.Starts {
@@ -163,7 +163,7 @@ func TestUnusableAgreesWithSearch(t *testing.T) {
 // does not list.
 func TestUnknownProfileCounts(t *testing.T) {
 	m := slotMap{model: modelOf("h200"), mig: true, taken: []occupant{{slice: resource.Slice{Profile: "7g.99gb", Start: 0, Size: 7}}}}
-	if got := m.usable()[7]; got {
+	if got := m.usable(m.slices())[7]; got {
 		t.Error("slot 7 is shown as free though all compute slices are taken")
 	}
 }

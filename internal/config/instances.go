@@ -17,7 +17,7 @@ const (
 
 type instance struct {
 	address   resource.Address
-	variables map[string]cty.Value // the variables that its expressions can use
+	variables func() map[string]cty.Value // the variables that its expressions can use; most sessions have no such expression
 }
 
 // instances are the sessions of a block.
@@ -54,8 +54,9 @@ func (l *loader) byCount(name string, a *attribute) instances {
 	}
 	all := instances{list: make([]instance, n), reach: reach{count: true}, guessed: !known}
 	for i := range all.list {
-		index := map[string]cty.Value{"index": cty.NumberIntVal(int64(i))}
-		all.list[i] = instance{resource.Nth(name, i), map[string]cty.Value{"count": cty.ObjectVal(index)}}
+		all.list[i] = instance{resource.Nth(name, i), func() map[string]cty.Value {
+			return map[string]cty.Value{"count": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i))})}
+		}}
 	}
 	return all
 }
@@ -72,11 +73,17 @@ func (l *loader) byEach(name string, a *attribute) instances {
 			key = element
 		}
 		if l.isKey(v, key) {
-			pair := map[string]cty.Value{"key": key, "value": element}
-			all.list = append(all.list, instance{resource.Each(name, key.AsString()), map[string]cty.Value{"each": cty.ObjectVal(pair)}})
+			all.list = append(all.list, instance{resource.Each(name, key.AsString()), eachOf(key, element)})
 		}
 	}
 	return all
+}
+
+// eachOf makes the variables of a session of for_each.
+func eachOf(key, element cty.Value) func() map[string]cty.Value {
+	return func() map[string]cty.Value {
+		return map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": element})}
+	}
 }
 
 // hasKeys checks that the elements of a value can be keys of sessions.
@@ -108,8 +115,7 @@ func unknownElement(name string, v value) instance {
 	if v.Value != cty.NilVal && v.Type().IsCollectionType() {
 		element = v.Type().ElementType()
 	}
-	pair := map[string]cty.Value{"key": cty.UnknownVal(cty.String).Mark(reported), "value": cty.UnknownVal(element).Mark(reported)}
-	return instance{resource.One(name), map[string]cty.Value{"each": cty.ObjectVal(pair)}}
+	return instance{resource.One(name), eachOf(cty.UnknownVal(cty.String).Mark(reported), cty.UnknownVal(element).Mark(reported))}
 }
 
 // isKey checks that a key of for_each can be part of a session's names.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -246,10 +247,13 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 }
 
 func (l *loader) checkTriggers() {
-	instances := map[resource.Address]bool{}
-	for _, s := range l.sessions {
-		instances[s.Address] = true
-	}
+	instances := sync.OnceValue(func() map[resource.Address]bool {
+		all := map[resource.Address]bool{}
+		for _, s := range l.sessions {
+			all[s.Address] = true
+		}
+		return all
+	})
 	known := ignorablePaths()
 	for _, session := range l.sessions {
 		for _, t := range session.Lifecycle.Triggers {
@@ -258,7 +262,7 @@ func (l *loader) checkTriggers() {
 			case !declared:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no session %q", t.Of.Address.Name),
 					"Name one of the sessions of this configuration.%s", didYouMean(t.Of.Address.Name, sortedKeys(l.reaches)))
-			case !t.Of.Block && !instances[t.Of.Address] && !l.guessed[t.Of.Address.Name]:
+			case !t.Of.Block && !instances()[t.Of.Address] && !l.guessed[t.Of.Address.Name]:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no %s", t.Of), "session.%s alone means all instances of the block.", t.Of.Address.Name)
 			case t.Of.Covers(session.Address):
 				l.complain(t.Range, t.Range, fmt.Sprintf("%s would be replaced by itself", session.Address), "Name another session, or leave this one out.")

@@ -121,23 +121,23 @@ func (l *loader) readSession(b block) {
 	}
 	scope := l.scopeOf(mentions)
 	for _, one := range all.list {
-		s := shared
+		l.sessions = append(l.sessions, shared)
+		s := &l.sessions[len(l.sessions)-1]
 		s.Address = one.address
-		if all.reach != nowhere {
+		if len(varying) > 0 && all.reach != nowhere {
 			s.Spec.Volumes = slices.Clone(s.Spec.Volumes) // one attribute of a volume can vary alone
 			inside := scope.NewChild()
-			inside.Variables = one.variables
+			inside.Variables = one.variables()
 			for _, a := range varying {
-				l.fill(&s, a, inside)
+				l.fill(s, a, inside)
 			}
 		}
-		l.checkFraction(&s)
-		l.checkGPUs(&s)
-		l.checkOversubscribe(&s)
-		l.checkSlice(&s)
-		l.checkHost(&s)
-		l.checkContainer(&s)
-		l.sessions = append(l.sessions, s)
+		l.checkFraction(s)
+		l.checkGPUs(s)
+		l.checkOversubscribe(s)
+		l.checkSlice(s)
+		l.checkHost(s)
+		l.checkContainer(s)
 	}
 	if !named {
 		l.sessions = l.sessions[:first]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,7 +123,9 @@ func (i *Inspector) Glance(dir string) (Sight, error) {
 // Look compares size and time of a session's files, and reads the content only of files that differ in these.
 func (i *Inspector) Look(f Folder) (Sight, error) {
 	made, marks, err := readSeal(f)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		marks = func(func(mark) bool) {}
+	} else if err != nil {
 		return Sight{}, err
 	}
 	damages, library := i.damages(f, marks)
@@ -132,8 +135,8 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 }
 
 // damages lists the damaged files of a folder, and a library of the driver that has changed, or "".
-func (i *Inspector) damages(f Folder, marks []mark) (damages []Damage, library string) {
-	for _, m := range marks {
+func (i *Inspector) damages(f Folder, marks iter.Seq[mark]) (damages []Damage, library string) {
+	for m := range marks {
 		if filepath.IsAbs(m.file) {
 			if how := i.behind(m); how == isMissing || how == wasChanged {
 				library = cmp.Or(library, m.file)
@@ -158,7 +161,7 @@ func (i *Inspector) inTree(dir string, link mark) []Damage {
 	if known, ok := i.trees.Load(of); ok {
 		return known.([]Damage)
 	}
-	all := inTree(dir, link.file, func(f Folder, marks []mark) []Damage {
+	all := inTree(dir, link.file, func(f Folder, marks iter.Seq[mark]) []Damage {
 		damages, _ := i.damages(f, marks)
 		return damages
 	})

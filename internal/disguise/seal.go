@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -138,8 +139,8 @@ func Examine(dir string) ([]Damage, error) {
 	return examine(folder, marks), nil
 }
 
-func examine(f Folder, marks []mark) (all []Damage) {
-	for _, m := range marks {
+func examine(f Folder, marks iter.Seq[mark]) (all []Damage) {
+	for m := range marks {
 		how := m.compare(f.Dir, true)
 		if how == "" && m.digest == counted {
 			if _, err := ReadUsage(within(f.Dir, m.file)); err != nil { // programs would not use it: each counts separately
@@ -156,7 +157,7 @@ func examine(f Folder, marks []mark) (all []Damage) {
 }
 
 // inTree lists the damaged files of a tree that a session's folder has a link to, by their paths through it.
-func inTree(dir, link string, look func(Folder, []mark) []Damage) []Damage {
+func inTree(dir, link string, look func(Folder, iter.Seq[mark]) []Damage) []Damage {
 	folder, err := OpenFolder(filepath.Join(dir, link))
 	if err != nil {
 		return []Damage{{link, isMissing}}
@@ -173,25 +174,22 @@ func inTree(dir, link string, look func(Folder, []mark) []Damage) []Damage {
 	return all
 }
 
-func readSeal(f Folder) (origin, []mark, error) {
+// readSeal returns the origin and the marks of a folder's seal.
+func readSeal(f Folder) (origin, iter.Seq[mark], error) {
 	content, err := f.Read(sealFile, make([]byte, 0, 4<<10))
 	if err != nil {
 		return origin{}, nil, fmt.Errorf("reading what the session's files were: %w", err)
 	}
-	var (
-		made origin
-		seal = string(content)
-		all  = make([]mark, 0, strings.Count(seal, "\n"))
-	)
-	for line := range strings.Lines(seal) {
-		line = strings.TrimSuffix(line, "\n")
-		if m, ok := parseMark(line); ok {
-			all = append(all, m)
-		} else if o, ok := parseOrigin(line); ok {
-			made = o
+	seal := string(content)
+	first, _, _ := strings.Cut(seal, "\n")
+	made, _ := parseOrigin(first) // an old seal has none
+	return made, func(yield func(mark) bool) {
+		for line := range strings.Lines(seal) {
+			if m, ok := parseMark(strings.TrimSuffix(line, "\n")); ok && !yield(m) {
+				return
+			}
 		}
-	}
-	return made, all, nil
+	}, nil
 }
 
 func parseMark(line string) (mark, bool) {

@@ -24,7 +24,7 @@ func (r Runtime) List(context.Context) ([]resource.Body, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the session folders: %w", err)
 	}
-	var all []resource.Body
+	all := make([]resource.Body, 0, len(entries))
 	l := lister{Runtime: r, inspector: disguise.Inspector{Version: r.Version}, summer: r.summer()}
 	for _, e := range entries {
 		if e.Name() == shared.Dir {

@@ -206,6 +206,9 @@ func (d device) computeInstances(at resource.LiveSlice, instance nvml.GpuInstanc
 		}
 		one := at
 		one.ComputeInstance, one.UUID = ci, uuid
+		if p.ComputeSlices == 1 { // it cannot be divided
+			return []resource.LiveSlice{one}, nil
+		}
 		place, err := d.computePlace(instance, ci)
 		switch size := int(place.Size); {
 		case unavailable(err):

@@ -3,11 +3,12 @@ package catalog
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
+
+	"cosplay/internal/pattern"
 )
 
 // UnknownError reports that the catalog has no GPU of that name.
@@ -52,7 +53,7 @@ func (e *UnknownError) Detail() string {
 }
 
 var (
-	gigabytes = regexp.MustCompile(`(\d)gi?b`)
+	gigabytes = pattern.Of(`(\d)gi?b`)
 	makers    = []string{"nvidia", "geforce", "tesla", "quadro", "rtx", "gtx"}
 )
 
@@ -60,7 +61,7 @@ var (
 // "206012g".
 func plain(name string) string {
 	name = strings.Map(letterOrDigit, strings.ToLower(name))
-	name = gigabytes.ReplaceAllString(name, "${1}g")
+	name = gigabytes().ReplaceAllString(name, "${1}g")
 	for _, word := range makers {
 		name = strings.TrimPrefix(name, word)
 	}

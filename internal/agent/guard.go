@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -35,16 +34,11 @@ type guard struct {
 }
 
 // Forms of texts that users put into the ledger, which others read, on terminals too.
-// They are compiled at the first change, since most children only read.
 var (
-	lineageForm = form(`^[0-9A-Za-z-]{1,64}$`)
-	pathForm    = form(`^/[^\p{C}]*$`)
-	nameForm    = form(`^[[:graph:]]{0,64}$`)
+	lineageForm = pattern.Of(`^[0-9A-Za-z-]{1,64}$`)
+	pathForm    = pattern.Of(`^/[^\p{C}]*$`)
+	nameForm    = pattern.Of(`^[[:graph:]]{0,64}$`)
 )
-
-func form(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
 
 // Bounds of these texts.
 const (

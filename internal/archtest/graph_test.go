@@ -22,7 +22,7 @@ type group struct {
 
 // groups are all packages. Each may import its own list, and no other package of the module.
 var groups = []group{
-	{name: "values", packages: []string{"internal/checksum", "internal/prose", "internal/public", "internal/resource"}, inner: true, pure: true},
+	{name: "values", packages: []string{"internal/checksum", "internal/pattern", "internal/prose", "internal/public", "internal/resource"}, inner: true, pure: true},
 	{name: "tools", packages: []string{"driver", "internal/durable", "internal/interrupt", "internal/shared", "internal/terminal"}},
 	{name: "decisions", packages: []string{"catalog", "internal/config", "internal/diff", "internal/disguise/verify", "internal/findings", "internal/fit", "internal/hostfile", "internal/lifetime", "internal/place", "internal/plan",
 		"internal/preflight", "internal/resolve", "internal/salvage", "internal/verdict", "internal/words"}, inner: true, pure: true, imports: []string{"values"}},

@@ -3,10 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 
 	"github.com/agext/levenshtein"
@@ -65,7 +65,7 @@ func (l *loader) report(d *hcl.Diagnostic) {
 		return
 	}
 	d = l.inOurWords(d)
-	d.Detail = example.ReplaceAllString(d.Detail, "$1:\n    $2")
+	d.Detail = example().ReplaceAllString(d.Detail, "$1:\n    $2")
 	d.Subject, d.Context = inOrder(d.Subject), inOrder(d.Context)
 	reported := l.reported[*d.Subject]
 	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
@@ -78,7 +78,7 @@ func (l *loader) report(d *hcl.Diagnostic) {
 
 // example matches what a user can copy, at the end of a text. It gets a line for itself, which no terminal wraps; a single
 // word is not wrapped anyway.
-var example = regexp.MustCompile(`\b((?:Write|[Aa]dd|Declare|like)\b[a-z ]*): (\S+ .*)$`)
+var example = pattern.Of(`\b((?:Write|[Aa]dd|Declare|like)\b[a-z ]*): (\S+ .*)$`)
 
 // didYouMean returns a sentence with the candidate closest to what the user typed, or "" if none is close. It starts
 // with a space.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -74,14 +74,14 @@ func (l *loader) sessionEntrypoint(s *Session, v value) {
 	}
 }
 
-var containerName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$`)
+var containerName = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$`)
 
 // sessionName reads the name of a container, as engines accept it.
 func (l *loader) sessionName(s *Session, v value) {
 	typed, ok := l.text(v)
 	switch {
 	case !ok:
-	case containerName.MatchString(typed):
+	case containerName().MatchString(typed):
 		s.Spec.Name = typed
 	default:
 		l.wrong(v, fmt.Sprintf("%q cannot be the name of a container", typed), "Write 2 to 128 letters, digits, dots, underscores and hyphens; the first is a letter or a digit.")
@@ -148,14 +148,14 @@ func (l *loader) sessionImage(s *Session, v value) {
 		"A name has small letters, no spaces, and a tag behind a colon, like %q.%s", resource.DefaultImage, suggestion)
 }
 
-var bareID = regexp.MustCompile(`^(?:[0-9a-f]{12}|(?:sha256:)?[0-9a-f]{64})$`)
+var bareID = pattern.Of(`^(?:[0-9a-f]{12}|(?:sha256:)?[0-9a-f]{64})$`)
 
 // imageID reads the ID of an image, either short as docker image ls prints it, or complete.
 func imageID(typed string) (id string, ok bool) {
 	if len(typed) == 64 {
-		return "sha256:" + typed, bareID.MatchString(typed)
+		return "sha256:" + typed, bareID().MatchString(typed)
 	}
-	return typed, bareID.MatchString(typed)
+	return typed, bareID().MatchString(typed)
 }
 
 // familiar returns a name as engines list it: with its tag or, if it has a digest, with the digest only.
@@ -175,7 +175,7 @@ func (s *Session) volume(a attribute) *resource.Volume {
 	return &s.Spec.Volumes[a.nth-1]
 }
 
-var volumeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
+var volumeName = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 
 func (l *loader) volumeSource(s *Session, v value) {
 	typed, ok := l.text(v)
@@ -183,7 +183,7 @@ func (l *loader) volumeSource(s *Session, v value) {
 	case !ok:
 	case typed != "" && strings.Contains("/.~", typed[:1]):
 		s.volume(v.attribute).Source, _ = l.path(v)
-	case volumeName.MatchString(typed):
+	case volumeName().MatchString(typed):
 		s.volume(v.attribute).Source = typed
 	case strings.Contains(typed, "/"):
 		l.wrong(v, fmt.Sprintf("%q is neither a path nor a name", typed),

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"fmt"
-	"regexp"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"cosplay/internal/pattern"
 )
 
 // Limits of the files, which hold before the HCL library parses them. Its parser and its evaluation recurse for each
@@ -19,7 +20,7 @@ const (
 )
 
 var (
-	vastExponent = regexp.MustCompile(`[eE][-+]?0*[1-9]\d{4,}$`)
+	vastExponent = pattern.Of(`[eE][-+]?0*[1-9]\d{4,}$`)
 	operators    = tokens(hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenPercent,
 		hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan,
 		hclsyntax.TokenGreaterThanEq, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenBang, hclsyntax.TokenQuestion, hclsyntax.TokenDot)
@@ -98,7 +99,7 @@ func tooLarge(name string) *hcl.Diagnostic {
 }
 
 func isVastNumber(digits string) bool {
-	return len(digits) > 10_000 || vastExponent.MatchString(digits)
+	return len(digits) > 10_000 || vastExponent().MatchString(digits)
 }
 
 // manyWords returns the offset at which a source has more words and signs than the limit; otherwise its length.

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -22,6 +21,7 @@ import (
 	textencoding "golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/ianaindex"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 )
 
@@ -418,7 +418,7 @@ func inUTC(typed string) (string, error) {
 		return "", err
 	}
 	_, fraction, _ := strings.Cut(typed, ".")
-	return whole.AsString() + "." + strings.TrimRight(leadingDigits.FindString(fraction), "0"), nil
+	return whole.AsString() + "." + strings.TrimRight(leadingDigits().FindString(fraction), "0"), nil
 }
 
-var leadingDigits = regexp.MustCompile(`^\d*`)
+var leadingDigits = pattern.Of(`^\d*`)

@@ -2,13 +2,13 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/resource"
 )
 
@@ -49,9 +49,9 @@ const (
 )
 
 var (
-	gpuUUID    = regexp.MustCompile(`^(?i:GPU)-([0-9a-fA-F][0-9a-fA-F-]{3,35})$`)
-	pciAddress = regexp.MustCompile(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])$`)
-	digits     = regexp.MustCompile(`^\d+$`)
+	gpuUUID    = pattern.Of(`^(?i:GPU)-([0-9a-fA-F][0-9a-fA-F-]{3,35})$`)
+	pciAddress = pattern.Of(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])$`)
+	digits     = pattern.Of(`^\d+$`)
 )
 
 // ParseGPU reads a selector from the command line.
@@ -66,10 +66,10 @@ func ParseGPU(typed string) (GPUSelector, error) {
 }
 
 func readGPU(typed string) (GPUSelector, bool) {
-	if m := gpuUUID.FindStringSubmatch(typed); m != nil {
+	if m := gpuUUID().FindStringSubmatch(typed); m != nil {
 		return GPUSelector{UUID: "GPU-" + strings.ToLower(m[1])}, true
 	}
-	if m := pciAddress.FindStringSubmatch(typed); m != nil {
+	if m := pciAddress().FindStringSubmatch(typed); m != nil {
 		return GPUSelector{PCI: strings.ToUpper(fmt.Sprintf("%08s:%s", m[1], m[2]))}, true
 	}
 	return GPUSelector{}, false
@@ -80,7 +80,7 @@ func (l *loader) selector(v value) (GPUSelector, bool) {
 	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), fmt.Sprintf("%s does not name a GPU", v.name()), "This is %s. %s", v.kind(), gpuAdvice) {
 		return s, false
 	}
-	if v.Type() == cty.Number || v.Type() == cty.String && digits.MatchString(v.AsString()) {
+	if v.Type() == cty.Number || v.Type() == cty.String && digits().MatchString(v.AsString()) {
 		index, ok := l.whole(v, 0, maxGPUIndex, "the index of a GPU, as nvidia-smi counts them,")
 		s.Index = &index
 		return s, ok

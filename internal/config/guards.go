@@ -7,6 +7,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"go.yaml.in/yaml/v3"
+
+	"cosplay/internal/pattern"
 )
 
 // guards refuse arguments, by the name of the function, with which a single call would exceed a limit before its
@@ -94,14 +96,14 @@ func resultText(length, times int) error {
 }
 
 // wide matches a width or precision of more than three digits in a format.
-var wide = regexp.MustCompile(`%[^a-zA-Z%]*\d{4}`)
+var wide = pattern.Of(`%[^a-zA-Z%]*\d{4}`)
 
 func formatted(args []cty.Value, s size, times int) error {
 	if args[0].Type() != cty.String {
 		return nil
 	}
 	format := args[0].AsString()
-	if wide.MatchString(format) {
+	if wide().MatchString(format) {
 		return limitError{"a width in the format", "999", "Write a smaller one"}
 	}
 	return resultText(len(format)+strings.Count(format, "%")*(s.longest+1000), times)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -283,7 +283,7 @@ func (l *loader) label(b block) (string, bool) {
 	case len(b.labels) > 1:
 		l.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
 			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.labels[0])
-	case !namePattern.MatchString(b.labels[0]):
+	case !namePattern().MatchString(b.labels[0]):
 		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of %s", b.labels[0], what),
 			"A name starts with a letter or _, continues with English letters, digits, _ and -, and has at most %d characters. Write it like %q.", maxName, sample)
 	default:
@@ -295,7 +295,7 @@ func (l *loader) label(b block) (string, bool) {
 // maxName keeps cosplay-NAME-9999 within the 63 characters of a host name.
 const maxName = 50
 
-var namePattern = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z_][a-zA-Z0-9_-]{0,%d}$`, maxName-1))
+var namePattern = pattern.Of(fmt.Sprintf(`^[a-zA-Z_][a-zA-Z0-9_-]{0,%d}$`, maxName-1))
 
 // checkNames reports sessions with different addresses that would have the same container name.
 func (l *loader) checkNames() {

@@ -3,11 +3,11 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/docker/go-connections/nat"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/resource"
 )
 
@@ -69,13 +69,13 @@ func portsOf(typed string) (all []resource.Port, advice string) {
 	return all, ""
 }
 
-var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+var networkName = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
 func (l *loader) sessionNetwork(s *Session, v value) {
 	typed, ok := l.text(v)
 	switch {
 	case !ok:
-	case !networkName.MatchString(typed):
+	case !networkName().MatchString(typed):
 		l.wrong(v, fmt.Sprintf("%q cannot be the name of a network", typed), "Write the name of a network of the engine, as docker network ls prints it.")
 	case typed == "bridge" || typed == "default":
 		s.Spec.Network = ""

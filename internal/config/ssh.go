@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/pattern"
 )
 
 func (l *loader) sshEnabled(s *Session, v value) {
@@ -54,7 +55,7 @@ func (l *loader) sshAuthorizedKeys(s *Session, v value) {
 
 const keyAdvice = `Write the path of a .pub file, like "~/.ssh/id_ed25519.pub", or the line that is in it, like "ssh-ed25519 AAAA...".`
 
-var keyType = regexp.MustCompile(`^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+$`)
+var keyType = pattern.Of(`^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+$`)
 
 // publicKey reads the path of a public key, or the key itself: one line, as in the files of ssh.
 func (l *loader) publicKey(v value) (string, bool) {
@@ -69,7 +70,7 @@ func (l *loader) publicKey(v value) (string, bool) {
 		l.wrong(v, "a private key does not belong here", "Every reader of this file could log in with it. Make a new key. %s", keyAdvice)
 	case strings.ContainsAny(typed, "\r\n"):
 		l.wrong(v, "a public key has one line", "The text has several lines. Write each key as a separate element of the list, like [\"ssh-ed25519 AAAA...\", \"~/.ssh/id_ed25519.pub\"].")
-	case len(fields) > 1 && keyType.MatchString(fields[0]):
+	case len(fields) > 1 && keyType().MatchString(fields[0]):
 		if isKey(fields[0], fields[1]) {
 			return typed, true
 		}

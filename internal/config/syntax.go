@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,6 +12,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
+
+	"cosplay/internal/pattern"
 )
 
 // block is one block in either syntax.
@@ -231,10 +232,10 @@ func openHeredoc(src []byte, name string) (at hcl.Range, open bool) {
 }
 
 // otherQuotes are quotes that users type instead of double quotes.
-var otherQuotes = regexp.MustCompile("^(?:'([^'\n]*)'?|`([^`\n]*)`?|[“”„]([^“”\n]*)[“”]?|‘([^’\n]*)’?)")
+var otherQuotes = pattern.Of("^(?:'([^'\n]*)'?|`([^`\n]*)`?|[“”„]([^“”\n]*)[“”]?|‘([^’\n]*)’?)")
 
 // shellName is a variable as shells write it.
-var shellName = regexp.MustCompile(`^\$([A-Za-z_]\w*)`)
+var shellName = pattern.Of(`^\$([A-Za-z_]\w*)`)
 
 // invisible names the character at the start of a source; "" if it is visible.
 func invisible(src []byte) string {
@@ -253,11 +254,11 @@ func invisible(src []byte) string {
 
 // reportCharacter reports a character that is not part of the language.
 func (l *loader) reportCharacter(d *hcl.Diagnostic, src []byte) {
-	m := otherQuotes.FindSubmatch(src[d.Subject.Start.Byte:])
+	m := otherQuotes().FindSubmatch(src[d.Subject.Start.Byte:])
 	switch rest := src[d.Subject.Start.Byte:]; {
 	case m != nil:
-	case shellName.Match(rest):
-		name := shellName.FindSubmatch(rest)[1]
+	case shellName().Match(rest):
+		name := shellName().FindSubmatch(rest)[1]
 		l.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", name, name)
 		return
 	case bytes.HasPrefix(rest, []byte("${")):
@@ -300,7 +301,7 @@ func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 		if wrongLines[line] {
 			continue
 		}
-		if d.Summary == wrongCharacter || otherQuotes.Match(src[d.Subject.Start.Byte:]) {
+		if d.Summary == wrongCharacter || otherQuotes().Match(src[d.Subject.Start.Byte:]) {
 			wrongLines[line] = true
 			l.reportCharacter(d, src)
 			continue

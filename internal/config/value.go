@@ -5,16 +5,15 @@ import (
 	"maps"
 	"math"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -209,7 +208,7 @@ func (l *loader) between(v value, n *big.Float, low, high float64, advice string
 // plain writes a number without an exponent.
 func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-var percentage = regexp.MustCompile(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
+var percentage = pattern.Of(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
 
 // share reads an error or a tolerance.
 func (l *loader) share(v value) (float64, bool) {
@@ -242,7 +241,7 @@ func (l *loader) part(v value) (float64, bool) {
 		}
 	case cty.String:
 		typed = v.AsString()
-		m := percentage.FindStringSubmatch(typed)
+		m := percentage().FindStringSubmatch(typed)
 		if m == nil {
 			return bad("%q has no percent sign at its end, or no number before it. Write it like \"10%%\" or 0.1.", typed)
 		}
@@ -296,7 +295,7 @@ func (l *loader) sharing(v value) (resource.Sharing, bool) {
 }
 
 // profileForm is that of the profiles of MIG slices: 1g.18gb, 1g.18gb+me, 1c.2g.35gb.
-var profileForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([1-9]c\.)?[1-9]g\.[1-9][0-9]*gb([+-][a-z.+-]+)?$`) })
+var profileForm = pattern.Of(`^([1-9]c\.)?[1-9]g\.[1-9][0-9]*gb([+-][a-z.+-]+)?$`)
 
 // profile reads the profile of a MIG slice. Whether a GPU has it is known only where the GPU is.
 func (l *loader) profile(v value) (string, bool) {
@@ -398,7 +397,7 @@ const (
 	sizeAdvice = `Write a size in MiB, GiB or TiB, like "32GiB" or "512MiB".`
 )
 
-var amount = regexp.MustCompile(`^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$`)
+var amount = pattern.Of(`^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$`)
 
 // size reads an amount of memory, "32GiB" or "1.5 TiB", as MiB. It refuses decimal units, because users who write GB
 // mostly mean GiB.
@@ -411,7 +410,7 @@ func (l *loader) size(v value, lowMiB int) (int, bool) {
 		l.wrong(v, fmt.Sprintf("%s is not a size", v.name()), detail, args...)
 		return 0, false
 	}
-	m := amount.FindStringSubmatch(typed)
+	m := amount().FindStringSubmatch(typed)
 	if m == nil {
 		return bad("%q is not a number and a unit. %s", typed, sizeAdvice)
 	}

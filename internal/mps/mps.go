@@ -10,13 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -97,7 +97,7 @@ func (s Service) daemon(ctx context.Context, program, folder string, running []p
 }
 
 // ownFolder is the form of the folders that cosplay makes for its daemons.
-var ownFolder = regexp.MustCompile(`^/(.+/)?cosplay/mps/[0-9a-f]{8}/[0-9a-f]{8}$`)
+var ownFolder = pattern.Of(`^/(.+/)?cosplay/mps/[0-9a-f]{8}/[0-9a-f]{8}$`)
 
 // check refuses a folder that the state names and cosplay did not make: it is neither written nor removed, nor are
 // processes ended that use it.
@@ -105,7 +105,7 @@ func (s Service) check(folder string) error {
 	refuse := func(why string) error {
 		return prose.Advice{What: fmt.Sprintf("%s is not the folder of an MPS daemon of cosplay: %s", folder, why), Fix: "restore the state from its backup, or correct the path there"}
 	}
-	if filepath.Clean(folder) != folder || !ownFolder.MatchString(folder) {
+	if filepath.Clean(folder) != folder || !ownFolder().MatchString(folder) {
 		return refuse("its path has another form")
 	}
 	info, err := os.Lstat(folder)

@@ -2,10 +2,10 @@ package resource
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
+
+	"cosplay/internal/pattern"
 )
 
 // Model is what one kind of GPU offers: read from NVML where there is hardware, from the catalog for work without it.
@@ -274,7 +274,7 @@ func IDName(gpu string, gpuInstance, computeInstance int) string {
 }
 
 // namedByIDs is the form of those names.
-var namedByIDs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^MIG-GPU-[0-9A-Za-z-]+/\d+/\d+$`) })
+var namedByIDs = pattern.Of(`^MIG-GPU-[0-9A-Za-z-]+/\d+/\d+$`)
 
 // NamedByIDs reports whether the driver names the slice by its instance ids.
 func (h Handle) NamedByIDs() bool {

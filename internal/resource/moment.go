@@ -2,8 +2,9 @@ package resource
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"cosplay/internal/pattern"
 )
 
 // Moment is a point in time, in seconds since 1970 in UTC; 0 is none.
@@ -43,11 +44,11 @@ func (s Seconds) String() string {
 	return text
 }
 
-var length = regexp.MustCompile(`^(?:(\d{1,5})d)?(?:(\d{1,7})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?$`)
+var length = pattern.Of(`^(?:(\d{1,5})d)?(?:(\d{1,7})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?$`)
 
 // ParseSeconds reads a length of time like 8h, 1h30m or 7d. It must be longer than 0.
 func ParseSeconds(text string) (s Seconds, ok bool) {
-	parts := length.FindStringSubmatch(text)
+	parts := length().FindStringSubmatch(text)
 	for i, unit := range []Seconds{day, hour, minute, 1} {
 		if parts != nil {
 			n, _ := strconv.ParseInt("0"+parts[i+1], 10, 64) // digits only, or nothing
@@ -67,11 +68,11 @@ func (m Moment) String() string {
 	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", y, month, d, rest/hour, rest%hour/minute, rest%minute)
 }
 
-var timestamp = regexp.MustCompile(`^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[Zz]|([+-])(\d\d):(\d\d))$`)
+var timestamp = pattern.Of(`^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[Zz]|([+-])(\d\d):(\d\d))$`)
 
 // ParseMoment reads a point in time as RFC 3339 has it: 2026-12-01T18:00:00Z, or with +01:00 for Z.
 func ParseMoment(text string) (m Moment, ok bool) {
-	parts := timestamp.FindStringSubmatch(text)
+	parts := timestamp().FindStringSubmatch(text)
 	if parts == nil {
 		return 0, false
 	}

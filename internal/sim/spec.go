@@ -2,9 +2,10 @@ package sim
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"cosplay/internal/pattern"
 )
 
 // Part is a number of equal GPUs of a simulated host.
@@ -13,10 +14,10 @@ type Part struct {
 	Key   string // of the catalog's host: "h200"
 }
 
-var partPattern = regexp.MustCompile(`^(?:(\d+)\s*[xX*]?\s+|(\d+)\s*[xX*]\s*)?([A-Za-z][\w .+-]*|\d{3,4})$`)
+var partPattern = pattern.Of(`^(?:(\d+)\s*[xX*]?\s+|(\d+)\s*[xX*]\s*)?([A-Za-z][\w .+-]*|\d{3,4})$`)
 
 // bareX is a part that begins with the sign between count and name.
-var bareX = regexp.MustCompile(`^[xX*](\s|$)`)
+var bareX = pattern.Of(`^[xX*](\s|$)`)
 
 // ParseSpec reads what a host simulates: "8 x h200", "1 x h200, 2 x l40s", "1 x 4090"
 // or "h200", which is one. Errors name the part that is wrong.
@@ -24,8 +25,8 @@ func ParseSpec(spec string) ([]Part, error) {
 	var parts []Part
 	for _, piece := range strings.Split(spec, ",") {
 		piece = strings.TrimSpace(piece)
-		m := partPattern.FindStringSubmatch(piece)
-		if m == nil || bareX.MatchString(m[3]) {
+		m := partPattern().FindStringSubmatch(piece)
+		if m == nil || bareX().MatchString(m[3]) {
 			return nil, fmt.Errorf("%q does not say which GPUs to simulate; write it like \"8 x h200\" or \"1 x h200, 2 x l40s\"", piece)
 		}
 		count := 1

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/resource"
 )
 
@@ -100,7 +100,7 @@ func Move(prior resource.Prior, from, to string, configured []resource.Address) 
 }
 
 // counted is a short address that may mean an instance of a block or a block.
-var counted = regexp.MustCompile(`-\d+$`)
+var counted = pattern.Of(`-\d+$`)
 
 // newAddress reads an address that the state need not have yet. A short one may mean one of the known addresses.
 func newAddress(typed string, block bool, known []resource.Address) (resource.Address, error) {
@@ -117,7 +117,7 @@ func newAddress(typed string, block bool, known []resource.Address) (resource.Ad
 	if i := slices.IndexFunc(known, func(k resource.Address) bool { return k.Short() == typed }); i >= 0 {
 		return known[i], nil
 	}
-	if counted.MatchString(typed) {
+	if counted().MatchString(typed) {
 		dash := strings.LastIndex(typed, "-")
 		if slices.ContainsFunc(known, func(k resource.Address) bool { return k.Name == typed[:dash] && k.Key.Kind == resource.ByCount }) {
 			return resource.ParseAddress("session." + typed[:dash] + "[" + typed[dash+1:] + "]")

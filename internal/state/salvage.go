@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"cosplay/internal/durable"
+	"cosplay/internal/pattern"
 )
 
 // Salvaged is the identifying data of a state, read from files that may be damaged. No value is certain, because any
@@ -20,9 +21,9 @@ type Salvaged struct {
 }
 
 var (
-	lineagePattern = regexp.MustCompile(`"lineage":\s*"([0-9a-f]{32})"`)
-	keyPattern     = regexp.MustCompile(`"key":\s*"([0-9a-f]{64})"`)
-	serialPattern  = regexp.MustCompile(`"serial":\s*(\d{1,9})\b`)
+	lineagePattern = pattern.Of(`"lineage":\s*"([0-9a-f]{32})"`)
+	keyPattern     = pattern.Of(`"key":\s*"([0-9a-f]{64})"`)
+	serialPattern  = pattern.Of(`"serial":\s*(\d{1,9})\b`)
 )
 
 // Salvage reads this data from the state, its backup and the journal, in whatever condition they are.
@@ -33,9 +34,9 @@ func (s Store) Salvage() Salvaged {
 		if err != nil {
 			continue
 		}
-		found.Lineages = collect(found.Lineages, lineagePattern, data)
-		found.Keys = collect(found.Keys, keyPattern, data)
-		if m := serialPattern.FindSubmatch(data); m != nil {
+		found.Lineages = collect(found.Lineages, lineagePattern(), data)
+		found.Keys = collect(found.Keys, keyPattern(), data)
+		if m := serialPattern().FindSubmatch(data); m != nil {
 			serial, _ := strconv.Atoi(string(m[1])) // digits
 			found.Serial = max(found.Serial, serial)
 		}

@@ -3,6 +3,7 @@ package terminal
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -14,7 +15,7 @@ func ShellWord(s string) string {
 	if s == "" {
 		return "''"
 	}
-	quoted := quotable.ReplaceAllStringFunc(s, func(part string) string {
+	quoted := quotable().ReplaceAllStringFunc(s, func(part string) string {
 		word, _ := syntax.Quote(part, syntax.LangBash) // which fails for a byte of 0 alone
 		return word
 	})
@@ -23,7 +24,7 @@ func ShellWord(s string) string {
 
 // quotable is what syntax.Quote is for: it quotes each =, which an argument does not need,
 // and leaves a ! that an interactive shell expands.
-var quotable = regexp.MustCompile(`[^!=]+`)
+var quotable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^!=]+`) })
 
 // ShellWords quotes each word of a command.
 func ShellWords(words []string) string {

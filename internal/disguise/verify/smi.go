@@ -3,8 +3,9 @@ package verify
 import (
 	"encoding/xml"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"cosplay/internal/pattern"
 )
 
 var views = []struct {
@@ -29,7 +30,7 @@ var smiChecks = of(SMI, smiFix, []check[Inside]{
 	},
 		found: view("smi.list", func(_ Wanted, text string) string { return strings.Join(lines(text), "; ") })},
 	{name: "smi.full", expected: func(w Wanted) string { return shows(fullWords(w)) }, found: view("smi.full", func(w Wanted, text string) string {
-		return inspect(blanks.ReplaceAllString(text, " : "), fullWords(w), append(w.behind(), "MIG Device"))
+		return inspect(blanks().ReplaceAllString(text, " : "), fullWords(w), append(w.behind(), "MIG Device"))
 	})},
 	{name: "smi.xml", expected: xmlWanted, found: view("smi.xml", xmlFound)},
 	{name: "smi.name", expected: ofEach(wantsName), found: column(0)},
@@ -91,7 +92,7 @@ func tableWords(w Wanted) []string {
 	return []string{w.Name[:min(nameRoom, len(w.Name))], fmt.Sprintf("%dMiB", w.MemoryMiB), fmt.Sprintf("%dW", w.Power.Limit/1000)}
 }
 
-var blanks = regexp.MustCompile(` +: `)
+var blanks = pattern.Of(` +: `)
 
 func fullWords(w Wanted) []string {
 	return []string{"Product Name : " + w.Name, "GPU UUID : " + w.UUID, fmt.Sprintf("Total : %d MiB", w.MemoryMiB), "Max Power Limit : " + watts(w.Power.Max)}

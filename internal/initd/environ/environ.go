@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"cosplay/internal/initd/account"
 )
@@ -52,7 +53,7 @@ func Build(image, client Vars, a account.Account, session, connection Vars) Vars
 // personal are variables of one process or one user, which files for all users of the container must not contain.
 var personal = []string{"HOME", "USER", "LOGNAME", "SHELL", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "TERM", "MAIL", "_"}
 
-var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var shellName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // Merge lays environments over each other, the last on top.
 func Merge(all ...Vars) Vars {
@@ -76,7 +77,7 @@ func (v Vars) portable() (carried Vars, unnamed []string) {
 		switch {
 		case slices.Contains(personal, name):
 			delete(carried, name)
-		case !shellName.MatchString(name):
+		case !shellName().MatchString(name):
 			delete(carried, name)
 			unnamed = append(unnamed, name)
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"cosplay/internal/initd"
 	"cosplay/internal/initd/account"
@@ -117,7 +118,7 @@ func Profile(vars Vars) []byte {
 func quote(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
 
 // plainPath matches a PATH that sudoers accepts without escapes; an invalid line would break sudo completely.
-var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./:+@~-]+$`)
+var plainPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:+@~-]+$`) })
 
 // Sudoers keeps the variables, including PATH, through sudo, and permits the user to become root without a password
 // if the Config says so. It names the user by number, so that any user name is valid. It restores LD_LIBRARY_PATH,
@@ -131,7 +132,7 @@ func Sudoers(vars Vars, u initd.User) []byte {
 		}
 	}
 	fmt.Fprintf(&b, "Defaults env_file = %q\n", pamFile)
-	if plainPath.MatchString(vars["PATH"]) {
+	if plainPath().MatchString(vars["PATH"]) {
 		fmt.Fprintf(&b, "Defaults secure_path = %q\n", vars["PATH"])
 	}
 	if u.Sudo && u.UID != 0 {

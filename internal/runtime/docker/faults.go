@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 
@@ -118,17 +119,17 @@ func (s subject) fill(words string) string {
 	return strings.NewReplacer("NAME", s.name, "IMAGE", s.image, "BIND", s.bind, "PORT", strconv.Itoa(s.port), "HOLDER", holder, "WHERE", cmp.Or(s.where, sshBlock)).Replace(words)
 }
 
-var portSigns = regexp.MustCompile(`port is already allocated|address already in use`)
+var portSigns = pattern.Of(`port is already allocated|address already in use`)
 
 // sshBlock is where the port of ssh is in the configuration.
 const sshBlock = `the ssh block (port = "auto" takes a free one)`
 
-var portNumber = regexp.MustCompile(`:(\d+)(?:\D|$)`)
+var portNumber = pattern.Of(`:(\d+)(?:\D|$)`)
 
 // aboutPort is the subject of an error that may be about a port of a session, and whether the port is that of ssh.
 func (r Runtime) aboutPort(ctx context.Context, s resource.Session, sshPort int, err error) (what subject, ofSSH bool) {
 	what, ofSSH = about(s, sshPort), s.Spec.SSH.Enabled
-	for _, found := range portNumber.FindAllStringSubmatch(err.Error(), -1) {
+	for _, found := range portNumber().FindAllStringSubmatch(err.Error(), -1) {
 		number, _ := strconv.Atoi(found[1])
 		i := slices.IndexFunc(s.Spec.Ports, func(p resource.Port) bool { return p.Host == number })
 		if i >= 0 && (!s.Spec.SSH.Enabled || number != sshPort) {
@@ -136,7 +137,7 @@ func (r Runtime) aboutPort(ctx context.Context, s resource.Session, sshPort int,
 			break
 		}
 	}
-	if !portSigns.MatchString(err.Error()) {
+	if !portSigns().MatchString(err.Error()) {
 		return what, false
 	}
 	what.taken = r.holder(ctx, what.port)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/versions"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 )
 
@@ -40,7 +40,7 @@ func isPodman(v types.Version) bool {
 }
 
 var (
-	dockerCommands = regexp.MustCompile(`\bdocker (ps|rm|rename|stop|pull|build|save|load|system|login|logs)\b`)
+	dockerCommands = pattern.Of(`\bdocker (ps|rm|rename|stop|pull|build|save|load|system|login|logs)\b`)
 	podmanWords    = strings.NewReplacer(
 		"sudo systemctl start docker", "sudo systemctl start podman.socket",
 		"sudo usermod -aG docker $USER, then log in again", "run cosplay as root, or give your user the right to write to the socket",
@@ -58,7 +58,7 @@ func (e *Engine) words(text string) string {
 	if !e.podman {
 		return text
 	}
-	return dockerCommands.ReplaceAllString(podmanWords.Replace(text), "podman $1")
+	return dockerCommands().ReplaceAllString(podmanWords.Replace(text), "podman $1")
 }
 
 // worded is an error whose text has the engine's words.

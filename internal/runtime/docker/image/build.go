@@ -13,7 +13,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +21,7 @@ import (
 	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/pkg/jsonmessage"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/resource"
 )
 
@@ -165,7 +165,7 @@ func buildsByCommand(ctx context.Context, engine Engine) (bool, error) {
 	return ping.BuilderVersion == build.BuilderBuildKit && commandHasBuildKit(ctx), nil
 }
 
-var versionWords = regexp.MustCompile(`^Docker version (\d+)\.`)
+var versionWords = pattern.Of(`^Docker version (\d+)\.`)
 
 // commandHasBuildKit reports whether the docker command can use BuildKit: by its plugin buildx, or itself if it is
 // older than 23.
@@ -177,7 +177,7 @@ func commandHasBuildKit(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	version := versionWords.FindSubmatch(output)
+	version := versionWords().FindSubmatch(output)
 	if version == nil {
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +18,8 @@ import (
 	"github.com/docker/docker/api/types/registry"
 	"github.com/docker/docker/client"
 	"github.com/docker/docker/pkg/jsonmessage"
+
+	"cosplay/internal/pattern"
 )
 
 // Engine is the part of a Docker engine that this package uses; a *client.Client is one.
@@ -38,7 +39,7 @@ var _ Engine = (*client.Client)(nil)
 const idLength = 12
 
 // bareID is a name that looks like such an ID.
-var bareID = regexp.MustCompile("^[0-9a-f]{12}$")
+var bareID = pattern.Of("^[0-9a-f]{12}$")
 
 // Tags maps every name of an image to the image's ID. Names are in the form of Normal: name:tag and name@digest. An
 // image has its ID as a name too, whole (sha256:...) and in its first 12 digits. It is one call.
@@ -59,7 +60,7 @@ func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 			if name, err := Normal(name); err == nil { // an image without a name has <none>
 				tags[name] = i.ID
 				// The engine prefers a name to an ID that looks like it.
-				if bare := strings.TrimSuffix(name, ":latest"); bareID.MatchString(bare) {
+				if bare := strings.TrimSuffix(name, ":latest"); bareID().MatchString(bare) {
 					tags[bare] = i.ID
 				}
 			}

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"strings"
+
+	"cosplay/internal/pattern"
 )
 
 // The limits of a report.
@@ -20,12 +21,12 @@ const (
 const noAptGet = "42"
 
 var (
-	stepWords     = regexp.MustCompile(`(?i)^step (\d+/\d+) ?: (.*)`)                                // of the classic builder
-	buildKitStep  = regexp.MustCompile(`^#\d+ \[(?:\S+ )?(\d+/\d+)\] (.*)`)                          // of BuildKit
-	buildKitWords = regexp.MustCompile(`^#\d+ \d+\.\d+ (.*)`)                                        // of a program in a step of BuildKit
-	engineWords   = regexp.MustCompile(`^( ---> |Removing intermediate )`)                           // what the classic builder adds
-	inkWords      = regexp.MustCompile(`\x1b\[[0-9;]*m`)                                             // in which the classic builder writes errors
-	exitWords     = regexp.MustCompile(`(?:returned a non-zero code:|exit code:|exit status) (\d+)`) // of either, and of podman
+	stepWords     = pattern.Of(`(?i)^step (\d+/\d+) ?: (.*)`)                                // of the classic builder
+	buildKitStep  = pattern.Of(`^#\d+ \[(?:\S+ )?(\d+/\d+)\] (.*)`)                          // of BuildKit
+	buildKitWords = pattern.Of(`^#\d+ \d+\.\d+ (.*)`)                                        // of a program in a step of BuildKit
+	engineWords   = pattern.Of(`^( ---> |Removing intermediate )`)                           // what the classic builder adds
+	inkWords      = pattern.Of(`\x1b\[[0-9;]*m`)                                             // in which the classic builder writes errors
+	exitWords     = pattern.Of(`(?:returned a non-zero code:|exit code:|exit status) (\d+)`) // of either, and of podman
 )
 
 // report turns the output of a builder into one line a step, and keeps the last lines.
@@ -57,20 +58,20 @@ func (r *report) hear(s string) {
 func (r *report) end() { r.hear("\n") }
 
 func (r *report) line(line string) {
-	line = inkWords.ReplaceAllString(line, "")
+	line = inkWords().ReplaceAllString(line, "")
 	steps := stepWords
 	if r.buildKit {
 		steps = buildKitStep
 	}
-	switch step := steps.FindStringSubmatch(line); {
+	switch step := steps().FindStringSubmatch(line); {
 	case step != nil:
 		r.begin(fmt.Sprintf("Step %s: %s", step[1], shortened(step[2])))
 	case !r.buildKit:
-		if !engineWords.MatchString(line) {
+		if !engineWords().MatchString(line) {
 			r.keep(line)
 		}
 	case strings.HasPrefix(line, "#"):
-		if words := buildKitWords.FindStringSubmatch(line); words != nil {
+		if words := buildKitWords().FindStringSubmatch(line); words != nil {
 			r.keep(words[1])
 		}
 	case strings.HasPrefix(line, "ERROR") || !strings.HasPrefix(r.verdict, "ERROR"):
@@ -111,7 +112,7 @@ func shortened(instruction string) string {
 const asItIs = "Any image can be a session's as it is, without being built upon: write image = %q in cosplay.hcl"
 
 // noMirror are signs that apt-get did not reach its mirror.
-var noMirror = regexp.MustCompile(`Temporary failure resolving|Could not resolve|Could not connect|Cannot initiate the connection|Failed to fetch`)
+var noMirror = pattern.Of(`Temporary failure resolving|Could not resolve|Could not connect|Cannot initiate the connection|Failed to fetch`)
 
 // failure says what went wrong, and how to fix it.
 func (r *report) failure(ctx context.Context, o BuildOptions, err error) error {
@@ -123,7 +124,7 @@ func (r *report) failure(ctx context.Context, o BuildOptions, err error) error {
 		err = errors.New(r.verdict)
 	}
 	tail, code := strings.Join(r.tail, "\n  "), ""
-	if words := exitWords.FindStringSubmatch(err.Error()); words != nil {
+	if words := exitWords().FindStringSubmatch(err.Error()); words != nil {
 		code = words[1]
 	}
 	if code == noAptGet || strings.Contains(err.Error()+tail, "stat /bin/sh: no such file") {
@@ -138,7 +139,7 @@ func (r *report) failure(ctx context.Context, o BuildOptions, err error) error {
 		err = fmt.Errorf("exit code %s", code) // the message only repeats the step
 	}
 	next := fmt.Sprintf("See the lines above, and choose another base with cosplay build --base IMAGE if it is the base's fault.\n"+asItIs, o.Base)
-	if noMirror.MatchString(tail) {
+	if noMirror().MatchString(tail) {
 		next = "The build cannot reach the mirror of the base's packages: check the network and DNS of the engine's machine; a proxy belongs under proxies in ~/.docker/config.json"
 	}
 	if tail != "" {

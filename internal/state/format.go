@@ -58,8 +58,9 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 		return resource.Prior{}, refusal(Empty, "it is empty")
 	}
 	var f file
-	f.Sessions = slices.Grow(f.Sessions, bytes.Count(data, []byte(`"address":`))) // growing step by step would copy them all several times
-	misread := jsonv2.Unmarshal(data, &f)                                         // parsing takes a large part of the time of every command
+	// Growing step by step would copy all sessions several times. A session that cosplay wrote has more than 512 bytes.
+	f.Sessions = slices.Grow(f.Sessions, min(bytes.Count(data, []byte(`"address":`)), len(data)/512))
+	misread := jsonv2.Unmarshal(data, &f) // parsing takes a large part of the time of every command
 	var syntax *jsontext.SyntacticError
 	if errors.As(misread, &syntax) {
 		if errors.Is(syntax, io.ErrUnexpectedEOF) {

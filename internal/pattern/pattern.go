@@ -1,5 +1,5 @@
-// Package pattern has regular expressions that are compiled when they are first used. A command uses few of those in the
-// binary, and compiling all of them took a sixth of the CPU time of a short command.
+// Package pattern has regular expressions that are compiled when they are first used: a command uses few of those in the
+// binary, and compiling all of them is a noticeable part of a short one.
 package pattern
 
 import (
@@ -8,7 +8,7 @@ import (
 )
 
 // Of returns a function that returns the compiled expression. Like regexp.MustCompile, it panics if the expression is
-// wrong, but only when it is first used: the test of this package compiles all expressions.
+// wrong, but only when it is first used; internal/archtest compiles all expressions.
 func Of(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

@@ -164,7 +164,7 @@ func (a *attack) releaseAsItIs(t *testing.T) {
 	do("set", order{"setting": "mig", "value": 1})
 	do("set", order{"setting": "power", "value": 200_000})
 	do("set", order{"setting": "clock", "value": 345})
-	do("create-slice", order{"slice": order{"gpu": gpu, "profile": "1g.18gb", "start": 3, "size": 1}, "need": order{"sms": 16}})
+	do("", creates(order{"gpu": gpu, "profile": "1g.18gb", "start": 3, "size": 1}))
 	slice := a.gpus()[1].Slices[0]
 	leave := func(want string) {
 		t.Helper()
@@ -269,7 +269,7 @@ func (a *attack) inHerName(t *testing.T) {
 		hers := order{"gpu": gpu, "holder": holder}
 		a.granted(w, hers.with(order{"op": "take", "take": order{}}))
 		a.granted(w, hers.with(order{"op": "set", "setting": "mig", "value": 1}))
-		a.granted(w, hers.with(order{"op": "create-slice", "slice": slice, "need": order{"sms": 16}}))
+		a.granted(w, hers.with(creates(slice)))
 		a.annIsWell(t)
 		a.run(ann, annsProject, installed, "apply", "--auto-approve")
 		a.run(ann, annsProject, installed, "status")
@@ -341,7 +341,7 @@ func (a *attack) sliceInUse(t *testing.T) {
 	gpu := a.gpus()[1].UUID
 	a.granted(w, mine.with(order{"op": "take", "take": order{}}))
 	a.granted(w, mine.with(order{"op": "set", "setting": "mig", "value": 1}))
-	a.granted(w, mine.with(order{"op": "create-slice", "slice": order{"gpu": gpu, "profile": "1g.18gb", "start": 0, "size": 1}, "need": order{"sms": 16}}))
+	a.granted(w, mine.with(creates(order{"gpu": gpu, "profile": "1g.18gb", "start": 0, "size": 1})))
 	slice := a.gpus()[1].Slices[0]
 	use := func(what string) { a.run(0, "/opt/lab", installed, "sim", "set", "1", "process", what) }
 	use(fmt.Sprintf("%d:100:%d", os.Getpid(), slice.GPUInstance))

@@ -270,19 +270,35 @@ func (w *wire) ask(request any) string {
 	if err != nil {
 		w.t.Fatalf("%s: %v", text, err)
 	}
-	var answer struct {
+	type failure struct {
 		Error *struct {
 			Message string       `json:"message"`
 			Advice  prose.Advice `json:"advice"`
 		} `json:"error"`
 	}
+	var answer struct {
+		failure
+		Created []failure `json:"created"`
+	}
 	if err := json.Unmarshal(line, &answer); err != nil {
 		w.t.Fatalf("%q: %v", line, err)
 	}
-	if answer.Error == nil {
-		return ""
+	var said []string
+	for _, f := range append(answer.Created, answer.failure) {
+		if f.Error != nil {
+			said = append(said, f.Error.Message+" "+f.Error.Advice.Error())
+		}
 	}
-	return answer.Error.Message + " " + answer.Error.Advice.Error()
+	return strings.Join(said, "\n")
+}
+
+// creates asks for slices of 16 SMs.
+func creates(places ...any) order {
+	var all []order
+	for _, place := range places {
+		all = append(all, order{"slice": place, "need": order{"sms": 16, "memory_mib": 1}})
+	}
+	return order{"op": "create-slices", "creates": all}
 }
 
 // refused asks for what must be refused in certain words.

@@ -29,8 +29,7 @@ func TestPrivilegedPolicy(t *testing.T) {
 		return order{"gpu": gpu, "holder": order{"lineage": lineage, "state": "/home/bob/" + lineage + ".json"}}
 	}
 	slice := func(lineage string, start int) order {
-		return of(lineage, first).with(order{"op": "create-slice", "need": order{"sms": 16},
-			"slice": order{"gpu": first, "host": "lab", "profile": "1g.18gb", "start": start, "size": 1}})
+		return of(lineage, first).with(creates(order{"gpu": first, "host": "lab", "profile": "1g.18gb", "start": start, "size": 1}))
 	}
 	take := func(lineage, gpu string, others ...string) order {
 		return of(lineage, gpu).with(order{"op": "take", "take": order{"others": others}})
@@ -59,6 +58,15 @@ func TestPrivilegedPolicy(t *testing.T) {
 		t.Errorf("the queue is %s, %v", data, err)
 	}
 	w.granted(order{"op": "leave-queue"})
+
+	// The bound holds within one request, too.
+	place := func(start int) order {
+		return order{"gpu": first, "host": "lab", "profile": "1g.18gb", "start": start, "size": 1}
+	}
+	if said := w.ask(of("one", first).with(creates(place(3), place(4), place(5)))); strings.Count(said, "more than 2 slices, and bob has 2") != 2 {
+		t.Errorf("three slices at once: %q", said)
+	}
+	w.granted(of("one", first).with(order{"op": "destroy-slice", "slice": m.gpus()[0].Slices[1]}))
 
 	// The bound holds over all projects, and for requests at the same moment.
 	w.granted(take("two", first, "one"))
@@ -94,8 +102,7 @@ func TestPrivilegedPolicy(t *testing.T) {
 	w.refused("no rule of /etc/cosplay/gpus permits bob to change "+second, take("one", second))
 	m.run(0, "/", "sh", "-c", "echo lab:x:4322:bob >>/etc/group")
 	w.granted(take("one", second))
-	w.refused("more than 0 slices", of("one", second).with(order{"op": "create-slice", "need": order{"sms": 16},
-		"slice": order{"gpu": second, "host": "lab", "profile": "1g.18gb", "start": 0, "size": 1}}))
+	w.refused("more than 0 slices", of("one", second).with(creates(order{"gpu": second, "host": "lab", "profile": "1g.18gb", "start": 0, "size": 1})))
 	w.granted(of("one", second).with(order{"op": "release"}))
 
 	// Slices can be destroyed and the baseline restored, whatever the rules are by then.

@@ -190,7 +190,7 @@ func (m *machine) anotherUser(project string) {
 	w.refused("room for one project only", asBob.with(order{"op": "take", "take": order{"others": []string{m.lineage(project)}, "whole": true}}))
 	w.granted(asBob.with(order{"op": "take", "take": order{"others": []string{m.lineage(project)}, "slices": hers.Slices}}))
 	w.refused("made by the project of ann", asBob.with(order{"op": "destroy-slice", "slice": hers.Slices[0]}))
-	w.refused("already", asBob.with(order{"op": "create-slice", "slice": hers.Slices[0], "need": order{"sms": 16}}))
+	w.refused("already", asBob.with(creates(hers.Slices[0].Slice)))
 	w.refused("made by the project of ann", asBob.with(order{"op": "destroy-slice", "slice": hers.Slices[0]}))
 	for _, more := range []order{{"op": "set", "setting": "mig", "value": 0}, {"op": "set", "setting": "power", "value": hers.Model.PowerMinMW}, {"op": "set", "setting": "clock"}, {"op": "leave"}} {
 		w.refused("", asBob.with(more))
@@ -233,11 +233,13 @@ func (w *wire) onHisOwn(mine order, hers, free resource.GPU) {
 	}{
 		{"out of its range", order{"op": "set", "setting": "power", "value": free.Model.PowerMaxMW + 1}},
 		{"no SM clock of 1 MHz", order{"op": "set", "setting": "clock", "value": 1}},
-		{"no profile", order{"op": "create-slice", "slice": order{"gpu": free.UUID, "profile": "9g.1gb"}, "need": order{}}},
-		{"there is no 1g.18gb", order{"op": "create-slice", "slice": order{"gpu": free.UUID, "profile": "1g.18gb", "start": 77, "size": 1}, "need": order{"sms": 16}}},
+		{"no profile", creates(order{"gpu": free.UUID, "profile": "9g.1gb"})},
+		{"there is no 1g.18gb", creates(order{"gpu": free.UUID, "profile": "1g.18gb", "start": 77, "size": 1})},
 		{"on another GPU", order{"op": "destroy-slice", "slice": hers.Slices[0]}},
 		{"Fix: run cosplay plan, which reads the GPU again; if the slice is the project's", order{"op": "destroy-slice", "slice": order{"gpu": free.UUID, "profile": "1g.18gb", "start": 0, "size": 1, "uuid": "MIG-x"}}},
-		{"which slice", order{"op": "create-slice"}},
+		{"which slice", order{"op": "destroy-slice"}},
+		{"0 slices, not 1 to", creates()},
+		{"two slices at slot 3", creates(order{"gpu": free.UUID, "profile": "1g.18gb", "start": 3, "size": 1}, order{"gpu": free.UUID, "profile": "2g.35gb", "start": 3, "size": 2})},
 		{"no such operation", order{"op": "reset"}},
 		{"no such operation", order{"op": ""}},
 		{"which project", order{"op": "release", "holder": order{"lineage": "../x", "state": "/s"}}},
@@ -261,13 +263,13 @@ session "byhand" {
 `, 0)
 	m.run(0, "/opt/lab", installed, "apply", "--auto-approve")
 	foreign := m.gpus()[1].Slices[0]
-	at := mine.with(order{"slice": foreign, "need": order{"sms": 16}})
+	at := mine.with(order{"slice": foreign})
 	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
 	m.write("/home/ann/wants/fleet.hcl", workers(1, 1), ann)
 	m.fails(ann, "/home/ann/wants", []string{installed, "import", "worker-0", foreign.UUID, "--auto-approve"}, "only root may assign", "sudo cosplay import")
 	w.granted(mine.with(order{"op": "take", "take": order{"slices": []any{foreign}}}))
 	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
-	w.refused("already", at.with(order{"op": "create-slice", "deadline": 1}))
+	w.refused("already", mine.with(creates(foreign.Slice)).with(order{"deadline": 1}))
 	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
 	if now := m.gpus()[1].Slices; len(now) != 1 || now[0] != foreign {
 		m.t.Errorf("the foreign slice is %+v", now)

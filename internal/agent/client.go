@@ -44,6 +44,7 @@ type Options struct {
 type Client struct {
 	reads, changes *child          // one child for both, unless changes require root
 	holder         resource.Holder // on whose behalf changes are made
+	creates        *batches
 }
 
 // child is the agent process, shared by all clients that use it.
@@ -64,7 +65,7 @@ func New(o Options) *Client {
 		o.Deadline = Patience
 	}
 	reads := &child{options: o}
-	c := &Client{reads: reads, changes: reads}
+	c := &Client{reads: reads, changes: reads, creates: &batches{}}
 	if o.Privileged {
 		c.changes = &child{options: o, privileged: true}
 	}
@@ -73,7 +74,7 @@ func New(o Options) *Client {
 
 // For returns a client of the same children that makes changes on behalf of a holder.
 func (c *Client) For(h resource.Holder) *Client {
-	return &Client{reads: c.reads, changes: c.changes, holder: h}
+	return &Client{reads: c.reads, changes: c.changes, holder: h, creates: &batches{}}
 }
 
 // Close ends the children: they finish what they are doing.
@@ -123,16 +124,6 @@ func (c *Client) Set(ctx context.Context, gpu string, s resource.Setting, value 
 	return answer.Value, err
 }
 
-// CreateSlice creates a GPU instance at its placement with the compute instance that
-// fills it, or nothing. It refuses a profile that is not what the plan counted on.
-func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resource.Need) (resource.LiveSlice, error) {
-	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opCreateSlice, GPU: s.GPU, Slice: &resource.LiveSlice{Slice: s}, Need: &need}, changeDeadline)
-	if err != nil {
-		return resource.LiveSlice{}, err
-	}
-	return *answer.Slice, nil
-}
-
 // Take acquires a GPU in the ledger of the host. It fails if there is a holder that the plan did not count on.
 func (c *Client) Take(ctx context.Context, gpu string, t ledger.Take) error {
 	return c.change(ctx, request{Op: opTake, GPU: gpu, Take: &t})
@@ -170,15 +161,20 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	if err := ctx.Err(); err != nil {
 		return response{}, err
 	}
+	return c.send(r, deadline, deadline)
+}
+
+// send sends a request. deadline is that of each part of it, limit that of the whole. The caller has the child.
+func (c *child) send(r request, deadline, limit time.Duration) (response, error) {
 	if c.options.Deadline != 0 {
-		deadline = c.options.Deadline
+		limit, deadline = limit/deadline*c.options.Deadline, c.options.Deadline
 	}
 	r.Deadline = int64(deadline)
 	fresh := c.line == nil
 	if err := c.start(); err != nil {
 		return response{}, err
 	}
-	late := time.AfterFunc(deadline+grace, c.line.kill)
+	late := time.AfterFunc(limit+grace, c.line.kill)
 	defer late.Stop()
 	if fresh {
 		if err := c.greet(r); err != nil {

@@ -82,7 +82,7 @@ func seedRequests(gpu string) []request {
 		{Op: opTake, GPU: gpu, Take: &ledger.Take{}, Holder: us},
 		{Op: opSet, GPU: gpu, Setting: &mig, Value: resource.On, Holder: us},
 		{Op: opSet, GPU: gpu, Setting: &clock, Value: 1575, Holder: us},
-		{Op: opCreateSlice, GPU: gpu, Slice: slice, Need: &resource.Need{SMs: 16}, Holder: us},
+		{Op: opCreateSlices, GPU: gpu, Creates: []creation{{slice.Slice, resource.Need{SMs: 16}}}, Holder: us},
 		{Op: opDestroySlice, GPU: gpu, Slice: slice, Holder: us},
 		{Op: opRelease, GPU: gpu},
 		{Op: "rubbish"},

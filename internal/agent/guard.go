@@ -47,8 +47,9 @@ const (
 	maxSerial = 1 << 31
 )
 
-// admit checks whether the user may make a request, and returns it with the user's true name.
-func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
+// admit checks whether the user may make a request, and returns it with the user's true name. more is how many slices
+// of the GPU the user gets by the same request, which the ledger does not list yet.
+func (g *guard) admit(l *nvmlLibrary, r request, more int) (request, error) {
 	if !lineageForm().MatchString(r.Holder.Lineage) || !pathForm().MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
 		return r, errors.New("the request does not say for which project it is")
 	}
@@ -63,7 +64,7 @@ func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	if g.uid == 0 { // root may do it all without the agent as well
 		return r, nil
 	}
-	if err := g.mayTouch(l, r); err != nil {
+	if err := g.mayTouch(l, r, more); err != nil {
 		return r, err
 	}
 	return r, inReason(l, &r)
@@ -83,7 +84,7 @@ func (g *guard) abandoned() bool {
 }
 
 // mayTouch refuses what the admin does not permit this user. A change that began before that can be completed.
-func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
+func (g *guard) mayTouch(l *nvmlLibrary, r request, more int) error {
 	switch r.Op {
 	case opLeave, opRelease, opDestroySlice:
 		return nil
@@ -104,6 +105,7 @@ func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
 			return err
 		}
 		has = SlicesOf(pages, g.uid)
+		has[r.GPU] += more
 		if ledger.Lists(page, r.Holder, r.Slice.Slice) { // a second try
 			has[r.GPU]--
 		}
@@ -184,7 +186,7 @@ func inReason(l *nvmlLibrary, r *request) error {
 		}
 		return nil // the agent reads the baseline itself
 	case opCreateSlice:
-		return d.placeInReason(r.Slice.Slice, *r.Need)
+		return d.placeInReason(r.Slice.Slice, r.Need)
 	}
 	return nil
 }

@@ -40,15 +40,17 @@ type nvmlLibrary struct {
 	timeSlices bool // the request needs the lengths of time slices
 	smiHangs   bool // nvidia-smi did not answer during this request
 
-	deadline time.Duration            // of the request under way
-	reading  map[string]resource.Page // the ledger's pages, by GPU, while the whole host is read
-	known    map[string]bool          // symbols that were looked up and found
-	indexes  map[string]int           // of the GPUs, by UUID, as they were last listed
-	tables   map[string][]gpuProfile  // of the GPUs, by UUID, that this request has read
-	profiles map[board][]gpuProfile   // likewise, for all GPUs of a kind
-	clocks   map[board][]int          // MHz
-	now      atomic.Pointer[site]     // the call under way, for the watchdog
-	made     atomic.Pointer[int]      // the GPU instance of a slice that is being made, likewise
+	deadline time.Duration             // of the request under way
+	reading  map[string]resource.Page  // the ledger's pages, by GPU, while the whole host is read
+	known    map[string]bool           // symbols that were looked up and found
+	indexes  map[string]int            // of the GPUs, by UUID, as they were last listed
+	tables   map[string][]gpuProfile   // of the GPUs, by UUID, that this request has read
+	profiles map[board][]gpuProfile    // likewise, for all GPUs of a kind
+	clocks   map[board][]int           // MHz
+	now      atomic.Pointer[site]      // the call under way, for the watchdog
+	made     atomic.Pointer[int]       // the GPU instance of a slice that is being made, likewise
+	created  atomic.Pointer[[]created] // what became of the slices of the request so far, likewise
+	watchdog *time.Timer
 }
 
 type site struct{ call, gpu string }

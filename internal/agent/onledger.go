@@ -90,10 +90,7 @@ func (l *nvmlLibrary) allowed(r request) error {
 	if s, sets := r.wanted(); sets {
 		return e.Setting(s, l.look(r))
 	}
-	switch r.Op {
-	case opCreateSlice:
-		return e.Making(r.Slice.Slice, r.Need.Beside, l.look(r))
-	case opDestroySlice:
+	if r.Op == opDestroySlice {
 		return e.Destroying(*r.Slice)
 	}
 	return nil
@@ -126,8 +123,7 @@ func (l *nvmlLibrary) giveUp(r request, before resource.Page, err error) error {
 	return errors.Join(err, bookErr)
 }
 
-// noted records the outcome of a change, and returns its error. A failed change that may
-// have left something stays in the ledger.
+// noted records the outcome of a change, and returns its error.
 func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 	if l.book.Dir == "" {
 		return err
@@ -140,19 +136,8 @@ func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 		}
 		return errors.Join(err, e.Settled(now))
 	}
-	switch r.Op {
-	case opCreateSlice:
-		var known *Error
-		if err == nil {
-			return e.Made(*answer.Slice)
-		}
-		if errors.As(err, &known) && known.Sure && known.GPUInstance == nil {
-			return errors.Join(err, e.Destroyed(*r.Slice))
-		}
-	case opDestroySlice:
-		if err == nil {
-			return e.Destroyed(*r.Slice)
-		}
+	if err == nil && r.Op == opDestroySlice {
+		return e.Destroyed(*r.Slice)
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func openPrivileged(library string) (*nvmlLibrary, error) {
 	book := ledger.Book{Dir: ledger.SystemDir}
 	place, err := book.Join(g.uid)
 	if err != nil {
-		(&nvmlLibrary{guard: g, book: book}).record(request{Op: "start"}, "", err)
+		(&nvmlLibrary{guard: g, book: book}).record(request{Op: "start"}, "", response{}, err)
 		return nil, err
 	}
 	os.Clearenv()

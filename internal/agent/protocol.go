@@ -20,7 +20,7 @@ import (
 // must not drop a field on which safety rests. Version 1 was the one without a number. The tags of the types of
 // resource and ledger are part of it: testdata/protocol-VERSION.txt lists all fields, and a test fails where they
 // change.
-const Protocol = 4
+const Protocol = 5
 
 // The operations.
 const (
@@ -28,7 +28,8 @@ const (
 	opRead         = "read"
 	opClock        = "clock"
 	opSet          = "set"
-	opCreateSlice  = "create-slice"
+	opCreateSlices = "create-slices"
+	opCreateSlice  = "create-slice" // one of them, in the history; no request
 	opDestroySlice = "destroy-slice"
 	opTake         = "take"
 	opLeave        = "leave"
@@ -44,10 +45,11 @@ type request struct {
 	Deadline int64 // ns; the child ends a call that takes longer
 	GPU      string
 	Setting  *resource.Setting
-	Value    int // of the setting
-	Slice    *resource.LiveSlice
-	Need     *resource.Need
-	Holder   resource.Holder // the project that makes the request
+	Value    int                 // of the setting
+	Slice    *resource.LiveSlice // with opDestroySlice
+	Need     resource.Need       // of a part of opCreateSlices, with Slice
+	Creates  []creation          // with opCreateSlices
+	Holder   resource.Holder     // the project that makes the request
 	Take     *ledger.Take
 	AsItIs   bool     // release it, other holders restore it
 	Abandon  bool     // release it although the baseline cannot be restored
@@ -105,9 +107,13 @@ func (r request) check() error {
 		if r.Take == nil {
 			return bad("it does not say what is taken")
 		}
-	case opCreateSlice, opDestroySlice:
+	case opCreateSlices:
+		if what := r.checkCreates(); what != "" {
+			return bad(what)
+		}
+	case opDestroySlice:
 		switch {
-		case r.Slice == nil, r.Op == opCreateSlice && r.Need == nil:
+		case r.Slice == nil:
 			return bad("it does not say which slice")
 		case r.Slice.GPU != r.GPU:
 			return bad("its slice is on another GPU")
@@ -160,7 +166,7 @@ type Place struct {
 type response struct {
 	Version  int
 	Host     *resource.Host
-	Slice    *resource.LiveSlice
+	Created  []created // with opCreateSlices, in the order of the request
 	Clock    *resource.ClockSample
 	Value    int // what the value of a setting was rounded to
 	Place    *Place

@@ -26,7 +26,7 @@ func TestParseIsStrict(t *testing.T) {
 		{`{"version": 2, "op": "take", "gpu": "GPU-x", "take": {"others": [], "only_if": 1}}`, "only_if"},
 		{`{"version": 2, "op": "take", "gpu": "GPU-x", "take": {"others": [], "baseline": {"fan": 1}}}`, "fan"},
 		{`{"version": 2, "op": "release", "gpu": "GPU-x", "holder": {"lineage": "a", "groups": []}}`, "groups"},
-		{`{"version": 2, "op": "create-slice", "gpu": "GPU-x", "need": {"sms": 1, "engines": 2}}`, "engines"},
+		{`{"version": 2, "op": "create-slices", "gpu": "GPU-x", "creates": [{"slice": {"host": "lab", "gpu": "GPU-x", "start": 0, "size": 1}, "need": {"sms": 1, "memory_mib": 1, "engines": 2}}]}`, "engines"},
 		{`{"version": 2, "op": "read", "op": "release"}`, "duplicate"},
 		{`{"version": 2, "OP": "read"}`, "OP"},
 		{`{"version": "2", "op": "read"}`, "not one of its requests"},

@@ -43,7 +43,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	for lines.Scan() {
 		r, err := parse(lines.Bytes())
 		if err != nil {
-			l.record(r, "", err)
+			l.record(r, "", response{}, err)
 			return errors.Join(err, encoder.Encode(answered(response{Last: true}, r, err).wire()))
 		}
 		deadline := time.Duration(r.Deadline)
@@ -51,17 +51,18 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 		if l.guard != nil || deadline <= 0 || deadline > changeDeadline {
 			deadline = changeDeadline
 		}
-		watchdog := time.AfterFunc(deadline, func() {
+		l.watchdog = time.AfterFunc(deadline, func() {
 			time.AfterFunc(time.Second, func() { os.Exit(1) }) // even if the client does not read the answer
 			hung := l.hung(deadline)
+			answer := l.unfinished(r, hung)
 			if r.alters() {
-				l.record(r, "", hung)
+				l.record(r, "", answer, hung)
 			}
-			_ = encoder.Encode(answered(response{Last: true}, r, hung).wire())
+			_ = encoder.Encode(answered(answer, r, hung).wire())
 			os.Exit(1)
 		})
 		answer := l.handle(r, deadline)
-		if !watchdog.Stop() {
+		if !l.watchdog.Stop() {
 			select {} // the watchdog is answering and ends the process
 		}
 		if err := encoder.Encode(answer.wire()); err != nil {
@@ -70,7 +71,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("a request without an end: %d bytes are too many", maxRequest)
-		l.record(request{}, "", err)
+		l.record(request{}, "", response{}, err)
 		return errors.Join(err, encoder.Encode(answered(response{Last: true}, request{}, err).wire()))
 	}
 	return lines.Err()
@@ -82,6 +83,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		err    = r.check()
 	)
 	l.deadline = deadline
+	l.created.Store(nil)
 	clear(l.tables)
 	clear(l.profiles)
 	clear(l.clocks)
@@ -108,7 +110,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		err = l.inUseBy(l.alter(r, &answer))
 	}
 	if r.alters() {
-		l.record(r, l.was, err)
+		l.record(r, l.was, answer, err)
 	}
 	if errors.Is(err, ledger.ErrNotHeld) { // recorded as refused, and no failure
 		err = nil
@@ -119,24 +121,48 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 // answered adds the version and the error to an answer.
 func answered(answer response, r request, err error) response {
 	answer.Version = Protocol
-	var (
-		known   *Error
-		refused *ledger.RefusedError
-	)
-	switch {
-	case err == nil:
-	case errors.As(err, &known):
-		answer.Error = known
-	default: // not NVML's: the ledger's
-		advice := prose.AdviceOf(err)
-		answer.Error = &Error{GPU: r.GPU, Message: advice.What, Advice: prose.Advice{Fix: advice.Fix}}
-		answer.Error.Refused = errors.As(err, &refused) && refused.Overtaken
+	if err != nil {
+		answer.Error = asError(r, err)
 	}
 	return answer
 }
 
-// record appends a request to the history of the ledger, with the value before it, and the error if it was refused.
-func (l *nvmlLibrary) record(r request, was string, refused error) {
+func asError(r request, err error) *Error {
+	var (
+		known   *Error
+		refused *ledger.RefusedError
+	)
+	if errors.As(err, &known) {
+		return known
+	}
+	// not NVML's: the ledger's
+	advice := prose.AdviceOf(err)
+	return &Error{GPU: r.GPU, Message: advice.What, Advice: prose.Advice{Fix: advice.Fix},
+		Refused: errors.As(err, &refused) && refused.Overtaken}
+}
+
+// record appends a request to the history of the ledger, with the value before it, and the error if it was refused;
+// each slice that it creates by itself.
+func (l *nvmlLibrary) record(r request, was string, answer response, refused error) {
+	if r.Op != opCreateSlices {
+		_ = l.book.Record(l.attempted(r, was, refused)) // on a full disk the change itself counts more than its line
+		return
+	}
+	var all []ledger.Attempted
+	for i, c := range r.Creates {
+		why := refused
+		if i < len(answer.Created) {
+			why = nil
+			if failed := answer.Created[i].err; failed != nil {
+				why = failed
+			}
+		}
+		all = append(all, l.attempted(r.part(c), "", why))
+	}
+	_ = l.book.Record(all...)
+}
+
+func (l *nvmlLibrary) attempted(r request, was string, refused error) ledger.Attempted {
 	a := ledger.Attempted{At: time.Now().UTC().Format(time.RFC3339), UID: os.Getuid(), Op: r.kind(), GPU: r.GPU, Was: was, Value: r.value(),
 		Lineage: r.Holder.Lineage, State: r.Holder.State, User: r.Holder.User}
 	if l.guard != nil {
@@ -145,7 +171,7 @@ func (l *nvmlLibrary) record(r request, was string, refused error) {
 	if refused != nil {
 		a.Refused = refused.Error()
 	}
-	_ = l.book.Record(a) // on a full disk the change itself counts more than its line
+	return a
 }
 
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
@@ -154,8 +180,12 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 		return err
 	}
 	defer func() { l.turn.End() }()
+	if r.Op == opCreateSlices {
+		answer.Created, err = l.createSlices(r)
+		return err
+	}
 	if l.guard != nil {
-		if r, err = l.guard.admit(l, r); err != nil {
+		if r, err = l.guard.admit(l, r, 0); err != nil {
 			return err
 		}
 	}
@@ -178,20 +208,13 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 		return err
 	}
 	err = g.change(r, answer)
-	if isCode(err, nvml.ERROR_UNKNOWN) && leavesNothing(r, err) {
+	if isCode(err, nvml.ERROR_UNKNOWN) {
 		err = g.change(r, answer) // an unknown error may be temporary
 	}
 	if err != nil {
 		err = l.giveUp(r, before, err)
 	}
 	return l.noted(r, answer, err)
-}
-
-// leavesNothing reports whether a failed change can be tried again: a setting can, and a
-// slice of which nothing is left.
-func leavesNothing(r request, err error) bool {
-	at, known := failedCall(err)
-	return r.Op != opCreateSlice || known && at.Sure && at.GPUInstance == nil
 }
 
 // begin waits for the turn to change a GPU; alter ends the turn.
@@ -222,9 +245,6 @@ func (d device) change(r request, answer *response) (err error) {
 	switch r.Op {
 	case opSet:
 		answer.Value, err = drivers[*r.Setting].set(d, r.Value)
-		return err
-	case opCreateSlice:
-		answer.Slice, err = d.createSlice(r.Slice.Slice, *r.Need)
 		return err
 	case opDestroySlice:
 		return d.destroySlice(r.Slice)

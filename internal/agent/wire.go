@@ -21,7 +21,7 @@ type wireRequest struct {
 	Setting  *resource.Setting `json:"setting,omitempty"`
 	Value    int               `json:"value,omitempty"`
 	Slice    *wireSlice        `json:"slice,omitempty"`
-	Need     *wireNeed         `json:"need,omitempty"`
+	Creates  []wireCreation    `json:"creates,omitempty"`
 	Holder   wireHolder        `json:"holder"`
 	Take     *wireTake         `json:"take,omitempty"`
 	AsItIs   bool              `json:"as_it_is,omitempty"`
@@ -32,15 +32,25 @@ type wireRequest struct {
 }
 
 type wireResponse struct {
-	Version  int        `json:"version"`
-	Host     *wireHost  `json:"host,omitempty"`
-	Slice    *wireSlice `json:"slice,omitempty"`
-	Clock    *wireClock `json:"clock,omitempty"`
-	Value    int        `json:"value,omitempty"`
-	Place    *wirePlace `json:"place,omitempty"`
-	Error    *Error     `json:"error,omitempty"`
-	Happened bool       `json:"happened,omitempty"`
-	Last     bool       `json:"last,omitempty"`
+	Version  int           `json:"version"`
+	Host     *wireHost     `json:"host,omitempty"`
+	Created  []wireCreated `json:"created,omitempty"`
+	Clock    *wireClock    `json:"clock,omitempty"`
+	Value    int           `json:"value,omitempty"`
+	Place    *wirePlace    `json:"place,omitempty"`
+	Error    *Error        `json:"error,omitempty"`
+	Happened bool          `json:"happened,omitempty"`
+	Last     bool          `json:"last,omitempty"`
+}
+
+type wireCreation struct {
+	Slice wirePlacement `json:"slice"`
+	Need  wireNeed      `json:"need"`
+}
+
+type wireCreated struct {
+	Slice *wireSlice `json:"slice,omitempty"`
+	Error *Error     `json:"error,omitempty"`
 }
 
 type wirePlace struct {
@@ -243,7 +253,7 @@ type wireLeft struct {
 
 func (r request) wire() wireRequest {
 	w := wireRequest{Version: r.Version, Op: r.Op, Deadline: r.Deadline, GPU: r.GPU, Setting: r.Setting, Value: r.Value, Slice: point(r.Slice, sliceToWire),
-		Need: (*wireNeed)(r.Need), Holder: holderToWire(r.Holder), AsItIs: r.AsItIs, Abandon: r.Abandon, GPUs: r.GPUs, TimeSlices: r.TimeSlices}
+		Creates: prose.Each(r.Creates, func(c creation) wireCreation { return wireCreation{placementToWire(c.Slice), wireNeed(c.Need)} }), Holder: holderToWire(r.Holder), AsItIs: r.AsItIs, Abandon: r.Abandon, GPUs: r.GPUs, TimeSlices: r.TimeSlices}
 	if t := r.Take; t != nil {
 		w.Take = &wireTake{Baseline: t.Baseline, LockBefore: t.LockBefore, FromState: t.FromState, Whole: t.Whole, Others: t.Others, Slices: prose.Each(t.Slices, sliceToWire)}
 	}
@@ -252,7 +262,7 @@ func (r request) wire() wireRequest {
 
 func (w wireRequest) request() request {
 	r := request{Version: w.Version, Op: w.Op, Deadline: w.Deadline, GPU: w.GPU, Setting: w.Setting, Value: w.Value, Slice: point(w.Slice, wireSlice.slice),
-		Need: (*resource.Need)(w.Need), Holder: w.Holder.holder(), AsItIs: w.AsItIs, Abandon: w.Abandon, GPUs: w.GPUs, TimeSlices: w.TimeSlices}
+		Creates: prose.Each(w.Creates, func(c wireCreation) creation { return creation{c.Slice.placement(), resource.Need(c.Need)} }), Holder: w.Holder.holder(), AsItIs: w.AsItIs, Abandon: w.Abandon, GPUs: w.GPUs, TimeSlices: w.TimeSlices}
 	if t := w.Take; t != nil {
 		r.Take = &ledger.Take{Baseline: t.Baseline, LockBefore: t.LockBefore, FromState: t.FromState, Whole: t.Whole, Others: t.Others, Slices: prose.Each(t.Slices, wireSlice.slice)}
 	}
@@ -260,12 +270,12 @@ func (w wireRequest) request() request {
 }
 
 func (r response) wire() wireResponse {
-	return wireResponse{Version: r.Version, Host: point(r.Host, hostToWire), Slice: point(r.Slice, sliceToWire), Clock: (*wireClock)(r.Clock),
+	return wireResponse{Version: r.Version, Host: point(r.Host, hostToWire), Created: prose.Each(r.Created, func(c created) wireCreated { return wireCreated{point(c.slice, sliceToWire), c.err} }), Clock: (*wireClock)(r.Clock),
 		Value: r.Value, Place: (*wirePlace)(r.Place), Happened: r.Happened, Error: r.Error, Last: r.Last}
 }
 
 func (w wireResponse) response() response {
-	return response{Version: w.Version, Host: point(w.Host, wireHost.host), Slice: point(w.Slice, wireSlice.slice), Clock: (*resource.ClockSample)(w.Clock),
+	return response{Version: w.Version, Host: point(w.Host, wireHost.host), Created: prose.Each(w.Created, func(c wireCreated) created { return created{point(c.Slice, wireSlice.slice), c.Error} }), Clock: (*resource.ClockSample)(w.Clock),
 		Value: w.Value, Place: (*Place)(w.Place), Happened: w.Happened, Error: w.Error, Last: w.Last}
 }
 
@@ -279,12 +289,19 @@ func point[T, R any](value *T, of func(T) R) *R {
 }
 
 func sliceToWire(s resource.LiveSlice) wireSlice {
-	return wireSlice{wirePlacement: wirePlacement{Host: s.Host, GPU: s.GPU, Profile: s.Profile, Start: s.Start, Size: s.Size, ComputeStart: s.ComputeStart}, wireHandle: wireHandle(s.Handle), Imported: s.Imported, Serial: s.Serial}
+	return wireSlice{wirePlacement: placementToWire(s.Slice), wireHandle: wireHandle(s.Handle), Imported: s.Imported, Serial: s.Serial}
+}
+
+func placementToWire(s resource.Slice) wirePlacement {
+	return wirePlacement{Host: s.Host, GPU: s.GPU, Profile: s.Profile, Start: s.Start, Size: s.Size, ComputeStart: s.ComputeStart}
+}
+
+func (w wirePlacement) placement() resource.Slice {
+	return resource.Slice{Host: w.Host, GPU: w.GPU, Profile: w.Profile, Start: w.Start, Size: w.Size, ComputeStart: w.ComputeStart}
 }
 
 func (w wireSlice) slice() resource.LiveSlice {
-	placement := resource.Slice{Host: w.Host, GPU: w.GPU, Profile: w.Profile, Start: w.Start, Size: w.Size, ComputeStart: w.ComputeStart}
-	return resource.LiveSlice{Slice: placement, Handle: resource.Handle(w.wireHandle), Imported: w.Imported, Serial: w.Serial}
+	return resource.LiveSlice{Slice: w.placement(), Handle: resource.Handle(w.wireHandle), Imported: w.Imported, Serial: w.Serial}
 }
 
 func holderToWire(h resource.Holder) wireHolder {

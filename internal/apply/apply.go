@@ -148,7 +148,7 @@ type Run struct {
 	Hosts       map[string]Host
 	Journal     Journal
 	Progress    func(Event)
-	Parallelism int  // steps at the same time, on GPUs and on bodies each; 1 is one of both together
+	Parallelism int  // steps at the same time, on GPUs and on bodies each; slices of a GPU count once. 1 is one step of both together
 	KeepPartial bool // do not undo the steps of a failed session
 	GoOn        bool // after a failure, run every step that does not need the failed one
 

@@ -10,13 +10,15 @@ import (
 // queue finds the steps that can start. A step waits for the success of those that it needs, and for the end of those
 // that it is after, or until these can never run.
 type queue struct {
-	lanes   []int       // of each step
-	waits   []int       // how many steps each step waits for
-	needing [][]int     // the steps that need each step
-	after   [][]int     // the steps that are after each step
-	settled []bool      // the steps that have ended or can never run
-	free    [2]int      // how many more steps may run, by lane
-	ready   [2]smallest // the steps that wait for nothing and have not started, by lane
+	lanes   []int          // of each step
+	places  []string       // likewise, the name of the place that it shares; "" if it has its own
+	shared  map[string]int // the steps that run in each shared place
+	waits   []int          // how many steps each step waits for
+	needing [][]int        // the steps that need each step
+	after   [][]int        // the steps that are after each step
+	settled []bool         // the steps that have ended or can never run
+	free    [2]int         // how many more steps may run, by lane
+	ready   [2]smallest    // the steps that wait for nothing and have not started, by lane
 }
 
 func newQueue(steps []plan.Step, parallelism int) *queue {
@@ -25,10 +27,13 @@ func newQueue(steps []plan.Step, parallelism int) *queue {
 		byID[step.ID] = i
 	}
 	free := max(1, parallelism)
-	q := &queue{lanes: make([]int, len(steps)), waits: make([]int, len(steps)), needing: make([][]int, len(steps)),
+	q := &queue{lanes: make([]int, len(steps)), places: make([]string, len(steps)), shared: map[string]int{}, waits: make([]int, len(steps)), needing: make([][]int, len(steps)),
 		after: make([][]int, len(steps)), settled: make([]bool, len(steps)), free: [2]int{free, free}}
 	for i, step := range steps {
 		q.lanes[i], q.waits[i] = lane(step.Do.Op, parallelism), len(step.Needs)+len(step.After)
+		if parallelism > 1 {
+			q.places[i] = place(step.Do.Op)
+		}
 		for _, id := range step.Needs {
 			q.needing[byID[id]] = append(q.needing[byID[id]], i)
 		}
@@ -55,24 +60,47 @@ func lane(op plan.Op, parallelism int) int {
 	return 0
 }
 
+// place is the name of the place that slices of a GPU have together: the agent creates those that wait at the same
+// time in one turn.
+func place(op plan.Op) string {
+	if create, is := op.(plan.CreateSlice); is {
+		return create.Session.Slice.Host + " " + create.Session.Slice.GPU
+	}
+	return ""
+}
+
+// joins reports whether the place of a step is taken by steps that share it.
+func (q *queue) joins(i int) bool { return q.shared[q.places[i]] > 0 }
+
 // next takes the first step that can start now.
 func (q *queue) next() (int, bool) {
 	best := -1
 	for lane := range q.ready {
-		if ready := q.ready[lane].IntSlice; len(ready) > 0 && q.free[lane] > 0 && (best < 0 || ready[0] < q.ready[best].IntSlice[0]) {
+		if ready := q.ready[lane].IntSlice; len(ready) > 0 && (q.free[lane] > 0 || q.joins(ready[0])) && (best < 0 || ready[0] < q.ready[best].IntSlice[0]) {
 			best = lane
 		}
 	}
 	if best < 0 {
 		return 0, false
 	}
-	q.free[best]--
-	return heap.Pop(&q.ready[best]).(int), true
+	i := heap.Pop(&q.ready[best]).(int)
+	if !q.joins(i) {
+		q.free[best]--
+	}
+	if name := q.places[i]; name != "" {
+		q.shared[name]++
+	}
+	return i, true
 }
 
 // ended notes the end of a step that was taken.
 func (q *queue) ended(i int, succeeded bool) {
-	q.free[q.lanes[i]]++
+	if name := q.places[i]; name != "" {
+		q.shared[name]--
+	}
+	if !q.joins(i) {
+		q.free[q.lanes[i]]++
+	}
 	q.settle(i)
 	for _, other := range q.needing[i] {
 		if succeeded {

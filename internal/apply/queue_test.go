@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cosplay/internal/plan"
+	"cosplay/internal/resource"
 )
 
 // TestQueue: on random steps, which end in random order and sometimes fail, the queue starts the step that a search
@@ -17,8 +18,12 @@ func TestQueue(t *testing.T) {
 		var steps []plan.Step
 		for i := range random.IntN(14) {
 			step := plan.Step{ID: fmt.Sprint(i), Do: plan.OpJSON{Op: plan.SetGPU{}}}
-			if random.IntN(2) == 0 {
+			switch random.IntN(4) {
+			case 0:
 				step.Do = plan.OpJSON{Op: plan.Prepare{}}
+			case 1:
+				slice := resource.Slice{Host: "lab", GPU: fmt.Sprint("GPU-", random.IntN(2))}
+				step.Do = plan.OpJSON{Op: plan.CreateSlice{Session: resource.Session{Slice: slice}}}
 			}
 			for range min(i, random.IntN(3)) {
 				step.Needs = append(step.Needs, fmt.Sprint(random.IntN(i)))
@@ -67,17 +72,29 @@ func search(steps []plan.Step, outcomes []outcome, parallelism int) int {
 	at := func(id string) int {
 		return slices.IndexFunc(steps, func(s plan.Step) bool { return s.ID == id })
 	}
-	busy, never := map[int]int{}, make([]bool, len(steps))
+	// Places that are taken, by lane; slices of one GPU have one, unless steps run one after the other.
+	busy, never := map[int]map[string]bool{0: {}, 1: {}}, make([]bool, len(steps))
+	of := func(i int) string {
+		if name := place(steps[i].Do.Op); name != "" && parallelism > 1 {
+			return name
+		}
+		return fmt.Sprint(i)
+	}
 	for i, step := range steps {
 		if outcomes[i] == running {
-			busy[lane(step.Do.Op, parallelism)]++
+			busy[lane(step.Do.Op, parallelism)][of(i)] = true
 		}
 		never[i] = slices.ContainsFunc(step.Needs, func(id string) bool { return outcomes[at(id)] == failed || never[at(id)] })
 	}
+	waits := map[int]bool{} // lanes in which a step waits for a place
 	return slices.IndexFunc(steps, func(step plan.Step) bool {
-		i := at(step.ID)
-		return outcomes[i] == pending && busy[lane(step.Do.Op, parallelism)] < max(1, parallelism) &&
-			!slices.ContainsFunc(step.Needs, func(id string) bool { return outcomes[at(id)] != succeeded }) &&
-			!slices.ContainsFunc(step.After, func(id string) bool { return outcomes[at(id)] < succeeded && !never[at(id)] })
+		i, lane := at(step.ID), lane(step.Do.Op, parallelism)
+		if outcomes[i] != pending || waits[lane] ||
+			slices.ContainsFunc(step.Needs, func(id string) bool { return outcomes[at(id)] != succeeded }) ||
+			slices.ContainsFunc(step.After, func(id string) bool { return outcomes[at(id)] < succeeded && !never[at(id)] }) {
+			return false
+		}
+		waits[lane] = len(busy[lane]) >= max(1, parallelism) && !busy[lane][of(i)]
+		return !waits[lane]
 	})
 }

@@ -45,7 +45,7 @@ func TestFullDisk(t *testing.T) {
 		if err := entry("GPU-9").Take(Take{}, look); !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("acquired: %v", err)
 		}
-		if err := entry("GPU-1").Making(resource.Slice{GPU: "GPU-1", Profile: "1g.18gb", Size: 1}, "", blank); !errors.Is(err, unix.ENOSPC) {
+		if err := errors.Join(entry("GPU-1").Making(blank, Wanted{Slice: resource.Slice{GPU: "GPU-1", Profile: "1g.18gb", Size: 1}})...); !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("a slice is noted: %v", err)
 		}
 	}

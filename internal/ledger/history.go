@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,19 +37,27 @@ const (
 
 func (b Book) history() string { return filepath.Join(b.Dir, "history") }
 
-// Record appends to the history of a user. Each user has one file for changes that were made and one for requests
+// Record appends to the history of users. Each user has one file for changes that were made and one for requests
 // that were refused, so a flood of requests removes only lines of its author, and a flood of refused requests no line
 // about a change. The history does not replace pages, which have what the next holder needs.
-func (b Book) Record(a Attempted) error {
+func (b Book) Record(all ...Attempted) error {
 	if b.Dir == "" {
 		return nil
 	}
-	for _, text := range []*string{&a.Op, &a.GPU, &a.Was, &a.Value, &a.Lineage, &a.State, &a.Refused} {
-		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxWords)], "")
-	}
-	line, err := json.Marshal(a)
-	if err != nil {
-		return err
+	files := map[string][][]byte{} // lines by the name of their file
+	for _, a := range all {
+		for _, text := range []*string{&a.Op, &a.GPU, &a.Was, &a.Value, &a.Lineage, &a.State, &a.Refused} {
+			*text = strings.ToValidUTF8((*text)[:min(len(*text), maxWords)], "")
+		}
+		line, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%d.jsonl", a.UID)
+		if a.Refused != "" {
+			name = fmt.Sprintf("%d.refused.jsonl", a.UID)
+		}
+		files[name] = append(files[name], line)
 	}
 	if err := os.MkdirAll(b.history(), 0o755); err != nil {
 		return unwritable(err)
@@ -58,14 +67,12 @@ func (b Book) Record(a Attempted) error {
 	if lock, err := b.lock(ctx, pagesByte); err == nil { // the line counts more than the lock
 		defer lock.Close()
 	}
-	name := fmt.Sprintf("%d.jsonl", a.UID)
-	if a.Refused != "" {
-		name = fmt.Sprintf("%d.refused.jsonl", a.UID)
-	}
-	path := filepath.Join(b.history(), name)
-	lines := durable.Lines{Path: path, Max: maxHistory, Older: []string{path + ".old"}, Mode: 0o644, First: func() []byte { return lastChanges(path) }}
-	if err := lines.Append(line); err != nil {
-		return unwritable(err)
+	for name, added := range files {
+		path := filepath.Join(b.history(), name)
+		lines := durable.Lines{Path: path, Max: maxHistory, Older: []string{path + ".old"}, Mode: 0o644, First: func() []byte { return lastChanges(path) }}
+		if err := lines.Append(bytes.Join(added, []byte("\n"))); err != nil {
+			return unwritable(err)
+		}
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func TestOnlyTheFirstUserActs(t *testing.T) {
 	all := map[string]func(Entry) error{
 		"take":    func(e Entry) error { return e.Take(Take{}, blank) },
 		"set":     func(e Entry) error { return e.Setting(resource.Settings{}, blank) },
-		"make":    func(e Entry) error { return e.Making(slice.Slice, "", blank) },
+		"make":    func(e Entry) error { return errors.Join(e.Making(blank, Wanted{Slice: slice.Slice})...) },
 		"destroy": func(e Entry) error { return e.Destroying(slice) },
 		"leave":   Entry.Leave,
 		"release": func(e Entry) error { return e.Release(Parting{}, blank) },
@@ -147,7 +147,7 @@ func TestBook(t *testing.T) {
 				t.Error(err)
 			}
 			for start := range 5 {
-				if err := e.Making(resource.Slice{GPU: e.GPU, Profile: "1g.18gb", Start: start, Size: 1}, "", blank); err != nil {
+				if err := errors.Join(e.Making(blank, Wanted{Slice: resource.Slice{GPU: e.GPU, Profile: "1g.18gb", Start: start, Size: 1}})...); err != nil {
 					t.Error(err)
 				}
 			}

@@ -244,7 +244,7 @@ func TestSlicesOfAReleasedHolder(t *testing.T) {
 	a, b := entry("a", 1), entry("b", 2)
 	slice := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, Handle: resource.Handle{UUID: "MIG-a"}}
 	h.slices = append(h.slices, slice)
-	for _, err := range []error{a.Take(Take{}, look), a.Made(slice), b.Take(Take{Others: []string{"a"}}, look), a.Release(Parting{AsItIs: true}, look), b.Release(Parting{}, look)} {
+	for _, err := range []error{a.Take(Take{}, look), a.Made([]resource.LiveSlice{slice}, nil), b.Take(Take{Others: []string{"a"}}, look), a.Release(Parting{AsItIs: true}, look), b.Release(Parting{}, look)} {
 		if err != nil {
 			t.Fatal(err)
 		}

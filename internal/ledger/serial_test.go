@@ -17,7 +17,7 @@ func TestSerial(t *testing.T) {
 	made := func(run int, s resource.LiveSlice) {
 		t.Helper()
 		holder.Serial = run
-		if err := (Entry{Book: book, GPU: gpu, Holder: holder}).Made(s); err != nil {
+		if err := (Entry{Book: book, GPU: gpu, Holder: holder}).Made([]resource.LiveSlice{s}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

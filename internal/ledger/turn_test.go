@@ -143,7 +143,7 @@ func TestSliceAfterAReboot(t *testing.T) {
 		}
 	}
 	h.boot, e.BootID = "boot-2", "boot-2" // the driver has its own limit again
-	if err := e.Making(resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, "", look); err != nil {
+	if err := errors.Join(e.Making(look, Wanted{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}})...); err != nil {
 		t.Fatal(err)
 	}
 	if page, err := e.Page(); err != nil || page.Set.Has(resource.PowerLimit) || page.BootID != h.boot {

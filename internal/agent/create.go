@@ -1,0 +1,264 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+)
+
+// creation is a slice that a request creates. A request has several, so that it takes one turn of the GPU and writes
+// the GPU's page of the ledger twice for all of them.
+type creation struct {
+	Slice resource.Slice
+	Need  resource.Need
+}
+
+// created is what became of a creation.
+type created struct {
+	slice *resource.LiveSlice
+	err   *Error
+}
+
+// maxCreates bounds the slices of one request. A GPU has 7 at most, or 49 compute instances.
+const maxCreates = 64
+
+// checkCreates says what is wrong with the slices of a request. The ledger would list two at one place as one.
+func (r request) checkCreates() string {
+	if len(r.Creates) == 0 || len(r.Creates) > maxCreates {
+		return fmt.Sprintf("it names %d slices, not 1 to %d", len(r.Creates), maxCreates)
+	}
+	for i, c := range r.Creates {
+		if c.Slice.GPU != r.GPU {
+			return "its slice is on another GPU"
+		}
+		if slices.ContainsFunc(r.Creates[:i], func(o creation) bool {
+			return o.Slice.Start == c.Slice.Start && o.Slice.ComputeStart == c.Slice.ComputeStart
+		}) {
+			return fmt.Sprintf("it names two slices at slot %d", c.Slice.Start)
+		}
+	}
+	return ""
+}
+
+// part is the request for one of the slices.
+func (r request) part(c creation) request {
+	r.Op, r.Creates, r.Slice, r.Need = opCreateSlice, nil, &resource.LiveSlice{Slice: c.Slice}, c.Need
+	return r
+}
+
+// making is a slice while a request creates it.
+type making struct {
+	request
+	noted bool // in the ledger
+	slice *resource.LiveSlice
+	err   error
+}
+
+func (m making) created() created {
+	if m.err != nil {
+		return created{err: asError(m.request, m.err)}
+	}
+	return created{slice: m.slice}
+}
+
+// createSlices creates the slices of a request in the GPU's turn. One that fails does not prevent the others.
+func (l *nvmlLibrary) createSlices(r request) ([]created, error) {
+	d, err := l.device(r.GPU)
+	if err != nil {
+		return nil, err
+	}
+	before, err := l.page(r)
+	if err != nil {
+		return nil, err
+	}
+	all := prose.Each(r.Creates, func(c creation) making { return making{request: r.part(c)} })
+	l.admitSlices(all)
+	l.noteMaking(all)
+	l.created.Store(&[]created{})
+	for i := range all {
+		if m := &all[i]; m.err == nil {
+			l.extend()
+			m.slice, m.err = l.createSlice(d, m.request, before)
+		}
+		soFar := prose.Each(all[:i+1], making.created)
+		l.created.Store(&soFar)
+	}
+	l.noteMade(all)
+	return prose.Each(all, making.created), nil
+}
+
+// extend gives the next slice as much time as the first one had.
+func (l *nvmlLibrary) extend() {
+	if !l.watchdog.Stop() {
+		select {} // the watchdog is answering and ends the process
+	}
+	l.watchdog.Reset(l.deadline)
+}
+
+// unfinished is the answer to a request in which a call hangs. Slices that come after that call are not there.
+func (l *nvmlLibrary) unfinished(r request, hung *Error) response {
+	answer := response{Last: true}
+	done := l.created.Load()
+	if r.Op != opCreateSlices || done == nil {
+		return answer
+	}
+	answer.Created = slices.Clone(*done)
+	for failed := *hung; len(answer.Created) < len(r.Creates); failed.GPUInstance, failed.Sure = nil, true {
+		answer.Created = append(answer.Created, created{err: &failed})
+	}
+	return answer
+}
+
+// admitSlices asks the guard for each slice. The admin's limits count the ones before it.
+func (l *nvmlLibrary) admitSlices(all []making) {
+	if l.guard == nil {
+		return
+	}
+	admitted := 0
+	for i := range all {
+		if all[i].request, all[i].err = l.guard.admit(l, all[i].request, admitted); all[i].err == nil {
+			admitted++
+		}
+	}
+}
+
+// noteMaking checks the slices against the ledger, and records them there before they are created.
+func (l *nvmlLibrary) noteMaking(all []making) {
+	if l.book.Dir == "" {
+		return
+	}
+	var (
+		wanted  []ledger.Wanted
+		allowed []*making
+	)
+	for i := range all {
+		if m := &all[i]; m.err == nil {
+			allowed = append(allowed, m)
+			wanted = append(wanted, ledger.Wanted{Slice: m.Slice.Slice, Beside: m.Need.Beside})
+		}
+	}
+	if len(allowed) == 0 {
+		return
+	}
+	for i, refused := range l.entry(allowed[0].request).Making(l.look(allowed[0].request), wanted...) {
+		allowed[i].err = refused
+		allowed[i].noted = refused == nil
+	}
+}
+
+// createSlice creates one slice. An unknown error may be temporary, and is tried again if it has left nothing.
+func (l *nvmlLibrary) createSlice(d device, r request, before resource.Page) (*resource.LiveSlice, error) {
+	made, err := d.createSlice(r.Slice.Slice, r.Need)
+	if at, known := failedCall(err); known && at.Code == int(nvml.ERROR_UNKNOWN) && at.Sure && at.GPUInstance == nil {
+		made, err = d.createSlice(r.Slice.Slice, r.Need)
+	}
+	if err != nil {
+		err = l.giveUp(r, before, err)
+	}
+	return made, err
+}
+
+// noteMade records which slices were created. A failed one that may have left something stays in the ledger.
+func (l *nvmlLibrary) noteMade(all []making) {
+	var (
+		made, gone []resource.LiveSlice
+		noted      []*making
+	)
+	for i := range all {
+		m := &all[i]
+		var known *Error
+		switch {
+		case !m.noted:
+			continue
+		case m.err == nil:
+			made = append(made, *m.slice)
+		case errors.As(m.err, &known) && known.Sure && known.GPUInstance == nil:
+			gone = append(gone, *m.Slice)
+		default:
+			continue
+		}
+		noted = append(noted, m)
+	}
+	if len(noted) == 0 {
+		return
+	}
+	err := l.entry(noted[0].request).Made(made, gone)
+	for _, m := range noted {
+		m.err = errors.Join(m.err, err)
+	}
+}
+
+// asked is a slice that waits for the child, with those of the same GPU that other goroutines want meanwhile.
+type asked struct {
+	creation
+	answered bool
+	slice    resource.LiveSlice
+	err      error
+}
+
+// batches are the slices that wait, by GPU.
+type batches struct {
+	mu      sync.Mutex
+	waiting map[string][]*asked
+}
+
+func (b *batches) add(a *asked) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting == nil {
+		b.waiting = map[string][]*asked{}
+	}
+	b.waiting[a.Slice.GPU] = append(b.waiting[a.Slice.GPU], a)
+}
+
+// take removes up to maxCreates of those that wait for a GPU.
+func (b *batches) take(gpu string) []*asked {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.waiting[gpu]
+	n := min(len(all), maxCreates)
+	b.waiting[gpu] = all[n:]
+	return all[:n]
+}
+
+// CreateSlice creates a GPU instance at its placement with the compute instance that fills it, or nothing. It refuses
+// a profile that is not what the plan counted on. Slices of one GPU that are wanted at the same time are one request.
+func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resource.Need) (resource.LiveSlice, error) {
+	if err := ctx.Err(); err != nil {
+		return resource.LiveSlice{}, err
+	}
+	own := &asked{creation: creation{s, need}}
+	c.creates.add(own)
+	c.changes.mu.Lock()
+	defer c.changes.mu.Unlock()
+	if !own.answered {
+		c.createBatch(c.creates.take(s.GPU))
+	}
+	return own.slice, own.err
+}
+
+// createBatch creates slices of one GPU. The caller has the child.
+func (c *Client) createBatch(all []*asked) {
+	r := request{Holder: c.holder, Op: opCreateSlices, GPU: all[0].Slice.GPU, Creates: prose.Each(all, func(a *asked) creation { return a.creation })}
+	answer, err := c.changes.send(r, changeDeadline, time.Duration(len(all))*changeDeadline)
+	for i, a := range all {
+		a.answered, a.err = true, err
+		if len(answer.Created) != len(all) {
+			continue
+		}
+		if a.err = nil; answer.Created[i].err != nil {
+			a.err = answer.Created[i].err
+		} else if answer.Created[i].slice != nil {
+			a.slice = *answer.Created[i].slice
+		}
+	}
+}

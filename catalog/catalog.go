@@ -64,6 +64,14 @@ func HostModel(typed string) (resource.Model, error) {
 	return h.Model, err
 }
 
+// CheckHost reports whether the catalog has a host by that name, as HostModel does, and reads no values.
+func CheckHost(typed string) error {
+	if _, ok := hosts().forms[plain(typed)]; ok {
+		return nil
+	}
+	return hosts().unknown(typed)
+}
+
 // Product finds a host by its name in NVML: "NVIDIA H200". The entry has the GPU instance profiles, which the driver
 // may hide while MIG is off.
 func Product(name string) (Host, bool) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
-
-	"cosplay/internal/pattern"
 )
 
 // UnknownError reports that the catalog has no GPU of that name.
@@ -52,16 +50,23 @@ func (e *UnknownError) Detail() string {
 	return detail + fmt.Sprintf(" `cosplay ls` lists all %d.", len(e.Keys))
 }
 
-var (
-	gigabytes = pattern.Of(`(\d)gi?b`)
-	makers    = []string{"nvidia", "geforce", "tesla", "quadro", "rtx", "gtx"}
-)
+var makers = []string{"nvidia", "geforce", "tesla", "quadro", "rtx", "gtx"}
 
 // plain reduces a name to the part that distinguishes GPUs: "RTX_2060 12 GB" and "rtx-2060-12g" both become
-// "206012g".
+// "206012g". Every command reduces all names of the catalog, so it uses no regular expression.
 func plain(name string) string {
 	name = strings.Map(letterOrDigit, strings.ToLower(name))
-	name = gigabytes().ReplaceAllString(name, "${1}g")
+	for i := 1; i < len(name); i++ {
+		if name[i] != 'g' || name[i-1] < '0' || name[i-1] > '9' {
+			continue
+		}
+		for _, bytes := range []string{"ib", "b"} {
+			if rest, is := strings.CutPrefix(name[i+1:], bytes); is {
+				name = name[:i+1] + rest
+				break
+			}
+		}
+	}
 	for _, word := range makers {
 		name = strings.TrimPrefix(name, word)
 	}

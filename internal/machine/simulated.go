@@ -51,16 +51,13 @@ func simulates(dir string) (string, error) {
 
 // blueprint is what a simulated host is made of.
 type blueprint struct {
-	text   string // the value of simulate; of an export with the digest of the file, so that a change of the file shows
-	models []resource.Model
+	text   string         // the value of simulate; of an export with the digest of the file, so that a change of the file shows
 	export *resource.Host // nil for GPUs of the catalog
 }
 
 func (m *Machine) blueprint(spec string) (b blueprint, err error) {
 	if !hostfile.Names(spec) {
-		b.text = spec
-		b.models, err = catalogModels(spec)
-		return b, err
+		return blueprint{text: spec}, CheckSimulate(m.Dir, spec)
 	}
 	export, digest, err := readExport(m.Dir, spec)
 	return blueprint{text: spec + digestMark + digest, export: &export}, err
@@ -103,7 +100,11 @@ func (m *Machine) follow(dir string, c config.Host, now string, want blueprint) 
 func (m *Machine) create(dir string, c config.Host, of blueprint) error {
 	options := sim.Options{Seed: c.Name, Simulates: of.text}
 	if of.export == nil {
-		return sim.Create(dir, of.models, options)
+		models, err := catalogModels(of.text)
+		if err != nil {
+			return err
+		}
+		return sim.Create(dir, models, options)
 	}
 	options.Seed += "\x00" + of.text // another boot than that of the host that it replaces
 	if err := sim.CreateLike(dir, *of.export, options); err != nil {
@@ -136,7 +137,11 @@ func resize(dir, name, now string, want blueprint, inUse func(uuid string) bool)
 		return err
 	}
 	defer h.Close()
-	if err := h.Resize(want.models, sim.Options{Seed: name, Simulates: want.text}, inUse); err != nil {
+	models, err := catalogModels(want.text)
+	if err != nil {
+		return err
+	}
+	if err := h.Resize(models, sim.Options{Seed: name, Simulates: want.text}, inUse); err != nil {
 		return fmt.Errorf("simulate = %q cannot become %q: %w. Fix: restore the old value and run cosplay destroy, then remove %s; cosplay creates the host again",
 			now, want.text, err, dir)
 	}
@@ -206,6 +211,15 @@ func SimulatedModels(dir, spec string) (models []resource.Model, err error) {
 
 // CheckSimulate says what is wrong with the text of "simulate".
 func CheckSimulate(dir, spec string) error {
-	_, err := Simulated(dir, spec)
+	if hostfile.Names(spec) {
+		_, _, err := readExport(dir, spec)
+		return err
+	}
+	parts, err := sim.ParseSpec(spec)
+	for _, part := range parts {
+		if err == nil {
+			err = catalog.CheckHost(part.Key)
+		}
+	}
 	return err
 }

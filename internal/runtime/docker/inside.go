@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -224,9 +225,25 @@ func (r Runtime) HostKey(session string) string {
 }
 
 // KnownHosts is the line by which an ssh client identifies a session: by the name of its container (HostKeyAlias),
-// and by address and port.
+// and by address and port. Its comment is a sum that only the state's key can make.
 func (r Runtime) KnownHosts(session string, s resource.SSH, port int) string {
-	return fmt.Sprintf("%s,[%s]:%d %s\n", resource.BodyName(session), runtime.Reachable(s.Bind), port, r.HostKey(session))
+	line := hostNames(session, s, port) + " " + r.HostKey(session)
+	return line + " " + r.knownSum(line) + "\n"
+}
+
+// knows reports whether a text is that line, without computing the host key, which takes a fifth of the time of
+// cosplay ssh.
+func (r Runtime) knows(text, session string, s resource.SSH, port int) bool {
+	at := strings.LastIndexByte(text, ' ')
+	return at > 0 && strings.HasPrefix(text, hostNames(session, s, port)+" ") && text[at+1:] == r.knownSum(text[:at])+"\n"
+}
+
+func hostNames(session string, s resource.SSH, port int) string {
+	return fmt.Sprintf("%s,[%s]:%d", resource.BodyName(session), runtime.Reachable(s.Bind), port)
+}
+
+func (r Runtime) knownSum(line string) string {
+	return hex.EncodeToString(r.mac("known host", line)[:8])
 }
 
 // KnownHostsFile is the path of the file with that line.

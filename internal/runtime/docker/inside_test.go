@@ -126,8 +126,14 @@ func TestHostKey(t *testing.T) {
 			t.Errorf("another %s has the same key", name)
 		}
 	}
-	if line := r.KnownHosts("worker-0", resource.SSH{Bind: "0.0.0.0"}, 2222); line != "cosplay-worker-0,[127.0.0.1]:2222 "+key+"\n" {
+	any := resource.SSH{Bind: "0.0.0.0"}
+	line := r.KnownHosts("worker-0", any, 2222)
+	if !strings.HasPrefix(line, "cosplay-worker-0,[127.0.0.1]:2222 "+key+" ") || !r.knows(line, "worker-0", any, 2222) {
 		t.Errorf("the line is %q", line)
+	}
+	forged := strings.Replace(line, key, other.HostKey("worker-0"), 1)
+	if r.knows(forged, "worker-0", any, 2222) || r.knows(line, "worker-0", any, 2223) || r.knows(line, "worker-1", any, 2222) || other.knows(line, "worker-0", any, 2222) || r.knows("", "worker-0", any, 2222) {
+		t.Errorf("a line that is not the session's is known: %q", forged)
 	}
 }
 

@@ -283,6 +283,9 @@ func (r Runtime) Know(session string, s resource.SSH, port int) (string, error) 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
+	if there, err := os.ReadFile(path); err == nil && r.knows(string(there), session, s, port) {
+		return path, nil
+	}
 	return path, shared.Replace(path, []byte(r.KnownHosts(session, s, port)), 0o644)
 }
 

@@ -55,7 +55,8 @@ func (r Runtime) writeFigures(dir string, f figures) error {
 	}
 	rest := append(content[1:], '\n')
 	whole := slices.Concat([]byte(beforeSum), sumOf(rest, r.summer()), []byte(afterSum), rest)
-	if err := durable.WriteFile(filepath.Join(dir, figuresFile), whole, 0o400); err != nil {
+	// Not synced: the state has the session, and a file that is lost with the power is drift, which apply repairs.
+	if err := durable.ReplaceFile(filepath.Join(dir, figuresFile), whole, 0o400); err != nil {
 		return fmt.Errorf("write session.json: %w", err)
 	}
 	return nil

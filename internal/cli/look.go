@@ -58,7 +58,7 @@ func (inv *invocation) statusView(ctx context.Context) (view render.StatusView, 
 
 // viewOf is what a reading shows.
 func (inv *invocation) viewOf(ctx context.Context, p *project.Project, o project.Outlook) render.StatusView {
-	used := p.Used(o.Prior)
+	used := p.Used(o.Prior, o.Live)
 	return render.StatusView{Ends: p.Ends(ctx, o.Prior, o.Live), Now: project.Now(), Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Lost: p.Lost(o.Prior, o.Live), KilledRuns: p.KilledRuns(o.Live),
 		Used: used, Reports: p.Reports(o.Prior, used), Targets: catalog.Targets}
 }

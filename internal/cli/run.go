@@ -340,7 +340,7 @@ func (o *once) remove(ctx context.Context) error {
 		progress.Say("Stopped. The next cosplay run in this folder removes the rest.")
 		os.Exit(exitInterrupted)
 	})()
-	begun, used := time.Now(), o.Used(o.prior)
+	begun, used := time.Now(), o.Used(o.prior, resource.Live{})
 	reports := o.Reports(o.prior, used)
 	target := o.Intent.Sessions[0].Target
 	if len(o.prior.Sessions) > 0 {

@@ -43,10 +43,11 @@ func (f Folder) Read(name string, buffer []byte) ([]byte, error) {
 		case err == unix.EINTR:
 		case err != nil:
 			return buffer, f.failed("read", name, err)
-		case n == 0:
-			return buffer, nil
 		default:
 			buffer = buffer[:len(buffer)+n]
+			if n == 0 || len(buffer) < cap(buffer) { // a regular file is read as far as it goes
+				return buffer, nil
+			}
 		}
 	}
 }

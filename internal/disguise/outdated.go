@@ -95,6 +95,7 @@ func DriverVersion(library string) string {
 type Sight struct {
 	Damaged  string              // which of its files are damaged, in words; "" if none are
 	Outdated []resource.Outdated // what cosplay would install differently now
+	Use      *resource.Use       // of the session's programs; nil if its file does not tell
 }
 
 // Inspector inspects the folders of many sessions and remembers what they share. Use it for one snapshot only. It is
@@ -128,14 +129,16 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 	} else if err != nil {
 		return Sight{}, err
 	}
-	damages, library := i.damages(f, marks)
-	s := Sight{Damaged: strings.Join(prose.Each(damages, Damage.String), ", ")}
+	var s Sight
+	damages, library := i.damages(f, marks, &s.Use)
+	s.Damaged = strings.Join(prose.Each(damages, Damage.String), ", ")
 	s.Outdated, err = i.outdated(made, library)
 	return s, err
 }
 
-// damages lists the damaged files of a folder, and a library of the driver that has changed, or "".
-func (i *Inspector) damages(f Folder, marks iter.Seq[mark]) (damages []Damage, library string) {
+// damages lists the damaged files of a folder, and a library of the driver that has changed, or "". It stores what the
+// usage file counts.
+func (i *Inspector) damages(f Folder, marks iter.Seq[mark], use **resource.Use) (damages []Damage, library string) {
 	for m := range marks {
 		if filepath.IsAbs(m.file) {
 			if how := i.behind(m); how == isMissing || how == wasChanged {
@@ -143,8 +146,11 @@ func (i *Inspector) damages(f Folder, marks iter.Seq[mark]) (damages []Damage, l
 			}
 		} else if f.looks(m) {
 			switch {
-			case m.digest == counted && !f.counts(m.file):
-				damages = append(damages, Damage{m.file, isDamaged})
+			case m.digest == counted:
+				counts := false
+				if counts, *use = f.counts(m.file); !counts {
+					damages = append(damages, Damage{m.file, isDamaged})
+				}
 			case isTree(m.file):
 				damages = append(damages, i.inTree(f.Dir, m)...)
 			}
@@ -162,7 +168,7 @@ func (i *Inspector) inTree(dir string, link mark) []Damage {
 		return known.([]Damage)
 	}
 	all := inTree(dir, link.file, func(f Folder, marks iter.Seq[mark]) []Damage {
-		damages, _ := i.damages(f, marks)
+		damages, _ := i.damages(f, marks, new(*resource.Use)) // it has no such file
 		return damages
 	})
 	i.trees.Store(of, all)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,21 @@ func TestSeal(t *testing.T) {
 		if got := strings.ReplaceAll(fmt.Sprint(all), driver, "DRIVER"); err != nil || got != c.examine {
 			t.Errorf("%s: an examination reports %s, %v; want %s", name, got, err, c.examine)
 		}
+	}
+}
+
+// TestUseAtAGlance: a quick inspection reads what the session uses, unless the file is not sound.
+func TestUseAtAGlance(t *testing.T) {
+	dir, _ := sealed(t)
+	cudaSession{dir: dir}.write(t, map[int64]uint64{atTotal: 5 * mib})
+	read, err := disguise.ReadUsage(dir + "/usage")
+	check(t, err)
+	if got := glance(t, "1.0", dir).Use; got == nil || got.NowBytes != 5*mib || !reflect.DeepEqual(*got, read.Use()) {
+		t.Errorf("a glance reads %+v, want %+v", got, read.Use())
+	}
+	cudaSession{dir: dir}.write(t, map[int64]uint64{atTotal: 1 << 60})
+	if got := glance(t, "1.0", dir); got.Use != nil || got.Damaged != "" {
+		t.Errorf("of more memory than any GPU has, a glance reads %+v", got)
 	}
 }
 

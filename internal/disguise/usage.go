@@ -82,16 +82,22 @@ var usageHeaders = func() [2][]byte {
 	return [2][]byte{unusedFile(1)[:unsafe.Offsetof(c.lock)], unusedFile(2)[:unsafe.Offsetof(c.lock)]}
 }()
 
-// counts reports whether a usage file begins as programs require.
-func (f Folder) counts(name string) bool {
-	fd, err := openAt(f.fd, name, unix.O_RDONLY|unix.O_NONBLOCK)
+// counts reports whether a usage file begins as programs require, and returns the use if the rest is sound too.
+func (f Folder) counts(name string) (begins bool, use *resource.Use) {
+	c := accountBuffers.Get().(*accountBuffer)
+	defer accountBuffers.Put(c)
+	size, err := readUpTo(f.fd, name, c.bytes())
 	if err != nil {
-		return false
+		return false, nil
 	}
-	defer func() { _ = unix.Close(fd) }()
-	header := make([]byte, len(usageHeaders[0]))
-	n, err := unix.Read(fd, header)
-	return err == nil && n == len(header) && (bytes.Equal(header, usageHeaders[0]) || bytes.Equal(header, usageHeaders[1]))
+	for _, header := range usageHeaders {
+		begins = begins || bytes.HasPrefix(c.bytes()[:size], header)
+	}
+	if accounts, sound := c.accounts(size); sound {
+		read := together(accounts).Use()
+		use = &read
+	}
+	return begins, use
 }
 
 // Use returns the memory use so far, with the peak rounded up to whole MiB.
@@ -157,10 +163,10 @@ const mostBytes = 1 << 50
 // with the largest: each has its own limit.
 func ReadUsage(path string) (Usage, error) {
 	accounts, err := ReadAccounts(path)
-	if err != nil {
-		return Usage{}, err
-	}
-	var all Usage
+	return together(accounts), err
+}
+
+func together(accounts []Usage) (all Usage) {
 	for _, u := range accounts {
 		all.Total += u.Total
 		all.Overhead += u.Overhead
@@ -170,39 +176,53 @@ func ReadUsage(path string) (Usage, error) {
 		all.Processes = append(all.Processes, u.Processes...)
 		all.Peaks = append(all.Peaks, u.Peak)
 	}
-	return all, nil
+	return all
 }
 
 // ReadAccounts reads the use of a session's programs on each of its devices, in the order of the figures file. It
 // takes no lock: a program may be changing the file, but each number was correct at some moment.
 func ReadAccounts(path string) ([]Usage, error) {
-	c := accountBuffers.Get().(*[mostDevices + 1]C.struct_usage)
+	c := accountBuffers.Get().(*accountBuffer)
 	defer accountBuffers.Put(c)
-	size, err := readUpTo(path, unsafe.Slice((*byte)(unsafe.Pointer(c)), mostDevices*C.sizeof_struct_usage+1))
+	size, err := readUpTo(unix.AT_FDCWD, path, c.bytes())
 	if err != nil {
 		return nil, fmt.Errorf("reading what the session uses: %w", err)
 	}
-	devices := size / C.sizeof_struct_usage
-	if devices < 1 || devices > mostDevices || size%C.sizeof_struct_usage != 0 {
+	accounts, sound := c.accounts(size)
+	if !sound {
 		return nil, unsoundError{path}
-	}
-	accounts := make([]Usage, devices)
-	for i := range accounts {
-		sound := false
-		if accounts[i], sound = readAccount(&c[i]); !sound || c[i].version != usageVersion(devices) {
-			return nil, unsoundError{path}
-		}
 	}
 	return accounts, nil
 }
 
-// accountBuffers have room for more than a sound file has.
-var accountBuffers = sync.Pool{New: func() any { return new([mostDevices + 1]C.struct_usage) }}
+// accountBuffer has room for more than a sound file has.
+type accountBuffer [mostDevices + 1]C.struct_usage
 
-// readUpTo reads the beginning of a regular file. A command reads thousands of small files: os.ReadFile makes twice
-// as many system calls, and garbage.
-func readUpTo(path string, buffer []byte) (n int, err error) {
-	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_NONBLOCK) // it does not wait for the writer of a pipe
+var accountBuffers = sync.Pool{New: func() any { return new(accountBuffer) }}
+
+func (c *accountBuffer) bytes() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(c)), mostDevices*C.sizeof_struct_usage+1)
+}
+
+// accounts returns the accounts in a buffer into which a file of this size was read.
+func (c *accountBuffer) accounts(size int) (accounts []Usage, sound bool) {
+	devices := size / C.sizeof_struct_usage
+	if devices < 1 || devices > mostDevices || size%C.sizeof_struct_usage != 0 {
+		return nil, false
+	}
+	accounts = make([]Usage, devices)
+	for i := range accounts {
+		if accounts[i], sound = readAccount(&c[i]); !sound || c[i].version != usageVersion(devices) {
+			return nil, false
+		}
+	}
+	return accounts, true
+}
+
+// readUpTo reads the beginning of a regular file in a folder. A command reads thousands of small files: os.ReadFile
+// makes twice as many system calls, and garbage.
+func readUpTo(folder int, path string, buffer []byte) (n int, err error) {
+	fd, err := openAt(folder, path, unix.O_RDONLY|unix.O_NONBLOCK) // it does not wait for the writer of a pipe
 	if err != nil {
 		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}

@@ -42,15 +42,23 @@ func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior re
 	return h.Runtimes(prior.Owner())[s.Runtime], nil
 }
 
-// Used is the GPU memory that each session has used so far, of the sessions that count it.
-func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
-	all, owner := map[resource.Address]resource.Use{}, prior.Owner()
-	runtimes := map[string]map[string]runtime.Runtime{}
+// runtimes are those of all hosts by name.
+func (p *Project) runtimes(prior resource.Prior) map[string]map[string]runtime.Runtime {
+	all, owner := map[string]map[string]runtime.Runtime{}, prior.Owner()
 	for name, h := range p.Machine.Hosts() {
-		runtimes[name] = h.Runtimes(owner)
+		all[name] = h.Runtimes(owner)
 	}
+	return all
+}
+
+// Used is the GPU memory that each session has used so far, of the sessions that count it. What the snapshot has is not
+// read again.
+func (p *Project) Used(prior resource.Prior, live resource.Live) map[resource.Address]resource.Use {
+	all, runtimes := map[resource.Address]resource.Use{}, p.runtimes(prior)
 	for _, s := range prior.Sessions {
-		if in, there := runtimes[s.Slice.Host][s.Runtime]; there {
+		if body, there := live.Body(s.Slice.Host, s.Runtime, s.ID); there && body.Use != nil {
+			all[s.Address] = *body.Use
+		} else if in, there := runtimes[s.Slice.Host][s.Runtime]; there {
 			if usage, err := in.Usage(s.ID); err == nil {
 				all[s.Address] = usage.Use()
 			}
@@ -62,13 +70,9 @@ func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
 // Reports are what the programs of each session did, of the sessions whose programs report it. used is the memory that
 // Used returns.
 func (p *Project) Reports(prior resource.Prior, used map[resource.Address]resource.Use) map[resource.Address]resource.Report {
-	all, owner := map[resource.Address]resource.Report{}, prior.Owner()
+	all, runtimes := map[resource.Address]resource.Report{}, p.runtimes(prior)
 	for _, s := range prior.Sessions {
-		h, there := p.Machine.Hosts()[s.Slice.Host]
-		if !there || !s.Emulates() {
-			continue
-		}
-		if reporter, can := h.Runtimes(owner)[s.Runtime].(runtime.Reporter); can {
+		if reporter, can := runtimes[s.Slice.Host][s.Runtime].(runtime.Reporter); can && s.Emulates() {
 			if report, err := reporter.Report(s.ID); err == nil {
 				report.Peaks = used[s.Address].PeaksMiB
 				all[s.Address] = report

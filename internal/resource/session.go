@@ -372,6 +372,8 @@ type Body struct {
 
 	Restarts int          `json:"restarts,omitempty"` // how often it was restarted, while it is Restarting; as read
 	Altered  []Alteration `json:"altered,omitempty"`  // what another program changed while it runs; as read
+
+	Use *Use `json:"-"` // of its programs, as read; nil if the disguise of CUDA does not count it, or was not inspected
 }
 
 // Alteration is something of a container that can be restored while it runs.

@@ -172,7 +172,7 @@ func (l *Loop) glance(ctx context.Context, p *project.Project, o *project.Outloo
 
 // Fleet is what a reading says in metrics.
 func Fleet(ctx context.Context, p *project.Project, o project.Outlook, version string) metrics.Fleet {
-	return metrics.Fleet{Version: version, Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Used: p.Used(o.Prior), Ends: p.Ends(ctx, o.Prior, o.Live)}
+	return metrics.Fleet{Version: version, Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Used: p.Used(o.Prior, o.Live), Ends: p.Ends(ctx, o.Prior, o.Live)}
 }
 
 // choose opens the project and plans. A configuration that is invalid, or that differs from what was applied, does not

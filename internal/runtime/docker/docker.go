@@ -86,7 +86,7 @@ func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, err
 			if err != nil {
 				return nil, err
 			}
-			c.Damaged, c.Outdated = sight.Damaged, sight.Outdated
+			c.Damaged, c.Outdated, c.Use = sight.Damaged, sight.Outdated, sight.Use
 		}
 		for _, port := range f.Ports {
 			if port.Type == "tcp" && port.PrivatePort == sshPort {

@@ -65,7 +65,7 @@ func (l *lister) inspect(dir string) (resource.Body, error) {
 		return c, err
 	}
 	sight, err := l.inspector.Look(folder)
-	c.Damaged, c.Outdated = sight.Damaged, sight.Outdated
+	c.Damaged, c.Outdated, c.Use = sight.Damaged, sight.Outdated, sight.Use
 	return c, err
 }
 

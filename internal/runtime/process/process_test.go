@@ -47,11 +47,18 @@ func prepare(t *testing.T, r Runtime, s resource.Session) resource.Body {
 	return c
 }
 
+// list lists sessions that use no memory.
 func list(t *testing.T, r Runtime) []resource.Body {
 	t.Helper()
 	all, err := r.List(context.Background())
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i := range all {
+		if use := all[i].Use; use != nil && !use.IsZero() {
+			t.Errorf("%s uses %+v", all[i].Session, use)
+		}
+		all[i].Use = nil // Prepare does not read it
 	}
 	return all
 }

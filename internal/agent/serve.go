@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"cosplay/internal/ledger"
 	"cosplay/internal/prose"
@@ -39,12 +39,11 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	defer l.close()
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxRequest)
-	encoder := json.NewEncoder(out)
 	for lines.Scan() {
 		r, err := parse(lines.Bytes())
 		if err != nil {
 			l.record(r, "", response{}, err)
-			return errors.Join(err, encoder.Encode(answered(response{Last: true}, r, err).wire()))
+			return errors.Join(err, write(out, answered(response{Last: true}, r, err)))
 		}
 		deadline := time.Duration(r.Deadline)
 		// A caller able to interrupt the root agent could leave the GPU in any state.
@@ -58,23 +57,29 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 			if r.alters() {
 				l.record(r, "", answer, hung)
 			}
-			_ = encoder.Encode(answered(answer, r, hung).wire())
+			_ = write(out, answered(answer, r, hung))
 			os.Exit(1)
 		})
 		answer := l.handle(r, deadline)
 		if !l.watchdog.Stop() {
 			select {} // the watchdog is answering and ends the process
 		}
-		if err := encoder.Encode(answer.wire()); err != nil {
+		if err := write(out, answer); err != nil {
 			return err
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("a request without an end: %d bytes are too many", maxRequest)
 		l.record(request{}, "", response{}, err)
-		return errors.Join(err, encoder.Encode(answered(response{Last: true}, request{}, err).wire()))
+		return errors.Join(err, write(out, answered(response{Last: true}, request{}, err)))
 	}
 	return lines.Err()
+}
+
+// write writes an answer as one line, without a copy of it all in memory.
+func write(out io.Writer, answer response) error {
+	buffered := bufio.NewWriterSize(out, 64<<10)
+	return errors.Join(jsonv2.MarshalWrite(buffered, answer.wire()), buffered.WriteByte('\n'), buffered.Flush())
 }
 
 func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {

@@ -17,30 +17,30 @@ type wireRequest struct {
 	Version  int               `json:"version"`
 	Op       string            `json:"op"`
 	Deadline int64             `json:"deadline"`
-	GPU      string            `json:"gpu,omitempty"`
-	Setting  *resource.Setting `json:"setting,omitempty"`
-	Value    int               `json:"value,omitempty"`
-	Slice    *wireSlice        `json:"slice,omitempty"`
-	Creates  []wireCreation    `json:"creates,omitempty"`
+	GPU      string            `json:"gpu,omitzero"`
+	Setting  *resource.Setting `json:"setting,omitzero"`
+	Value    int               `json:"value,omitzero"`
+	Slice    *wireSlice        `json:"slice,omitzero"`
+	Creates  []wireCreation    `json:"creates,omitzero"`
 	Holder   wireHolder        `json:"holder"`
-	Take     *wireTake         `json:"take,omitempty"`
-	AsItIs   bool              `json:"as_it_is,omitempty"`
-	Abandon  bool              `json:"abandon,omitempty"`
-	GPUs     []string          `json:"gpus,omitempty"`
+	Take     *wireTake         `json:"take,omitzero"`
+	AsItIs   bool              `json:"as_it_is,omitzero"`
+	Abandon  bool              `json:"abandon,omitzero"`
+	GPUs     []string          `json:"gpus,omitzero"`
 
-	TimeSlices bool `json:"timeslices,omitempty"`
+	TimeSlices bool `json:"timeslices,omitzero"`
 }
 
 type wireResponse struct {
 	Version  int           `json:"version"`
-	Host     *wireHost     `json:"host,omitempty"`
-	Created  []wireCreated `json:"created,omitempty"`
-	Clock    *wireClock    `json:"clock,omitempty"`
-	Value    int           `json:"value,omitempty"`
-	Place    *wirePlace    `json:"place,omitempty"`
-	Error    *Error        `json:"error,omitempty"`
-	Happened bool          `json:"happened,omitempty"`
-	Last     bool          `json:"last,omitempty"`
+	Host     *wireHost     `json:"host,omitzero"`
+	Created  []wireCreated `json:"created,omitzero"`
+	Clock    *wireClock    `json:"clock,omitzero"`
+	Value    int           `json:"value,omitzero"`
+	Place    *wirePlace    `json:"place,omitzero"`
+	Error    *Error        `json:"error,omitzero"`
+	Happened bool          `json:"happened,omitzero"`
+	Last     bool          `json:"last,omitzero"`
 }
 
 type wireCreation struct {
@@ -49,8 +49,8 @@ type wireCreation struct {
 }
 
 type wireCreated struct {
-	Slice *wireSlice `json:"slice,omitempty"`
-	Error *Error     `json:"error,omitempty"`
+	Slice *wireSlice `json:"slice,omitzero"`
+	Error *Error     `json:"error,omitzero"`
 }
 
 type wirePlace struct {
@@ -67,53 +67,53 @@ type wireWaiting struct {
 type wireSlice struct {
 	wirePlacement
 	wireHandle
-	Imported bool `json:"imported,omitempty"`
-	Serial   int  `json:"serial,omitempty"`
+	Imported bool `json:"imported,omitzero"`
+	Serial   int  `json:"serial,omitzero"`
 }
 
 type wirePlacement struct {
 	Host    string `json:"host"`
 	GPU     string `json:"gpu"`
-	Profile string `json:"profile,omitempty"`
+	Profile string `json:"profile,omitzero"`
 	Start   int    `json:"start"`
 	Size    int    `json:"size"`
 
-	ComputeStart int `json:"compute_start,omitempty"`
+	ComputeStart int `json:"compute_start,omitzero"`
 }
 
 type wireHandle struct {
 	GPUInstance     int    `json:"gpu_instance"`
 	ComputeInstance int    `json:"compute_instance"`
-	UUID            string `json:"uuid,omitempty"`
-	Boot            string `json:"boot,omitempty"`
-	Shared          bool   `json:"shared,omitempty"`
+	UUID            string `json:"uuid,omitzero"`
+	Boot            string `json:"boot,omitzero"`
+	Shared          bool   `json:"shared,omitzero"`
 }
 
 type wireNeed struct {
 	SMs       int `json:"sms"`
 	MemoryMiB int `json:"memory_mib"`
 
-	Beside string `json:"beside,omitempty"`
+	Beside string `json:"beside,omitzero"`
 }
 
 type wireHolder struct {
 	Lineage string      `json:"lineage"`
 	State   string      `json:"state"`
 	User    string      `json:"user"`
-	UID     *int        `json:"uid,omitempty"`
+	UID     *int        `json:"uid,omitzero"`
 	Since   string      `json:"since"`
-	Whole   bool        `json:"whole,omitempty"`
-	Slices  []wireSlice `json:"slices,omitempty"`
-	Serial  int         `json:"serial,omitempty"`
+	Whole   bool        `json:"whole,omitzero"`
+	Slices  []wireSlice `json:"slices,omitzero"`
+	Serial  int         `json:"serial,omitzero"`
 }
 
 type wireTake struct {
 	Baseline   resource.Settings `json:"baseline"`
-	LockBefore bool              `json:"lock_before,omitempty"`
-	FromState  bool              `json:"from_state,omitempty"`
-	Whole      bool              `json:"whole,omitempty"`
+	LockBefore bool              `json:"lock_before,omitzero"`
+	FromState  bool              `json:"from_state,omitzero"`
+	Whole      bool              `json:"whole,omitzero"`
 	Others     []string          `json:"others"`
-	Slices     []wireSlice       `json:"slices,omitempty"`
+	Slices     []wireSlice       `json:"slices,omitzero"`
 }
 
 // wireHost is what the agent reads of a host. It contains each model once: a model is long, with its clocks and
@@ -123,11 +123,11 @@ type wireHost struct {
 	Driver   string         `json:"driver"`
 	BootID   string         `json:"boot_id"`
 	GPUs     []wireGPU      `json:"gpus"`
-	Models   []wireModel    `json:"models,omitempty"`
-	Unusable []wireUnusable `json:"unusable,omitempty"`
-	Ledger   []wirePage     `json:"ledger,omitempty"`
-	Queue    []wireWaiting  `json:"queue,omitempty"`
-	Unbooked bool           `json:"unbooked,omitempty"`
+	Models   []wireModel    `json:"models,omitzero"`
+	Unusable []wireUnusable `json:"unusable,omitzero"`
+	Ledger   []wirePage     `json:"ledger,omitzero"`
+	Queue    []wireWaiting  `json:"queue,omitzero"`
+	Unbooked bool           `json:"unbooked,omitzero"`
 }
 
 type wireGPU struct {
@@ -141,16 +141,16 @@ type wireGPU struct {
 	Persistence    bool              `json:"persistence"`
 	PowerMW        int               `json:"power_mw"`
 	ComputeMode    int               `json:"compute_mode"`
-	TimeSlice      *int              `json:"timeslice,omitempty"`
+	TimeSlice      *int              `json:"timeslice,omitzero"`
 	SMClockMHz     int               `json:"sm_clock_mhz"`
 	LowClockReason bool              `json:"low_clock_reason"`
 	TemperatureC   int               `json:"temperature_c"`
 	DrawMW         int               `json:"draw_mw"`
 	MemoryUsedMiB  int               `json:"memory_used_mib"`
-	Utilization    *int              `json:"utilization_percent,omitempty"`
-	Slices         []wireSlice       `json:"slices,omitempty"`
-	Processes      []wireProcess     `json:"processes,omitempty"`
-	Degraded       []wireDegradation `json:"degraded,omitempty"`
+	Utilization    *int              `json:"utilization_percent,omitzero"`
+	Slices         []wireSlice       `json:"slices,omitzero"`
+	Processes      []wireProcess     `json:"processes,omitzero"`
+	Degraded       []wireDegradation `json:"degraded,omitzero"`
 }
 
 type wireModel struct {
@@ -166,9 +166,9 @@ type wireModel struct {
 	PowerMaxMW        int           `json:"power_max_mw"`
 	FP32PerSM         float64       `json:"fp32_per_sm"`
 	TensorPerSM       float64       `json:"tensor_per_sm"`
-	MemorySlices      int           `json:"memory_slices,omitempty"`
-	ComputeSlices     int           `json:"compute_slices,omitempty"`
-	Profiles          []wireProfile `json:"profiles,omitempty"`
+	MemorySlices      int           `json:"memory_slices,omitzero"`
+	ComputeSlices     int           `json:"compute_slices,omitzero"`
+	Profiles          []wireProfile `json:"profiles,omitzero"`
 }
 
 type wireProfile struct {
@@ -184,24 +184,24 @@ type wireProfile struct {
 
 type wireProcess struct {
 	PID             int    `json:"pid"`
-	Name            string `json:"name,omitempty"`
+	Name            string `json:"name,omitzero"`
 	MemoryMiB       int    `json:"memory_mib"`
-	GPUInstance     *int   `json:"gpu_instance,omitempty"`
-	ComputeInstance *int   `json:"compute_instance,omitempty"`
-	Session         string `json:"session,omitempty"`
+	GPUInstance     *int   `json:"gpu_instance,omitzero"`
+	ComputeInstance *int   `json:"compute_instance,omitzero"`
+	Session         string `json:"session,omitzero"`
 }
 
 type wireDegradation struct {
 	Feature resource.Feature `json:"feature"`
 	Call    string           `json:"call"`
 	Code    int              `json:"code"`
-	Message string           `json:"message,omitempty"`
-	Set     bool             `json:"set,omitempty"`
+	Message string           `json:"message,omitzero"`
+	Set     bool             `json:"set,omitzero"`
 }
 
 type wireUnusable struct {
 	Index   int    `json:"index"`
-	UUID    string `json:"uuid,omitempty"`
+	UUID    string `json:"uuid,omitzero"`
 	Call    string `json:"call"`
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -209,22 +209,22 @@ type wireUnusable struct {
 
 type wireClock struct {
 	MHz            int  `json:"mhz"`
-	LowClockReason bool `json:"low_clock_reason,omitempty"`
+	LowClockReason bool `json:"low_clock_reason,omitzero"`
 }
 
 type wirePage struct {
 	UUID       string            `json:"uuid"`
 	Baseline   resource.Settings `json:"baseline"`
-	LockBefore bool              `json:"lock_before,omitempty"`
+	LockBefore bool              `json:"lock_before,omitzero"`
 	Set        resource.Settings `json:"set"`
-	BootID     string            `json:"boot_id,omitempty"`
+	BootID     string            `json:"boot_id,omitzero"`
 	Holders    []wireHolder      `json:"holders"`
-	Leaving    string            `json:"leaving,omitempty"`
+	Leaving    string            `json:"leaving,omitzero"`
 	Was        resource.Settings `json:"was,omitzero"`
-	Lock       *wireLock         `json:"lock,omitempty"`
-	Unkept     bool              `json:"unkept,omitempty"`
-	Departed   []wireDeparted    `json:"departed,omitempty"`
-	Changes    []wireLeft        `json:"changes,omitempty"`
+	Lock       *wireLock         `json:"lock,omitzero"`
+	Unkept     bool              `json:"unkept,omitzero"`
+	Departed   []wireDeparted    `json:"departed,omitzero"`
+	Changes    []wireLeft        `json:"changes,omitzero"`
 }
 
 type wireLock struct {
@@ -237,7 +237,7 @@ type wireDeparted struct {
 	Slice   wireSlice `json:"slice"`
 	Lineage string    `json:"lineage"`
 	User    string    `json:"user"`
-	UID     *int      `json:"uid,omitempty"`
+	UID     *int      `json:"uid,omitzero"`
 	At      string    `json:"at"`
 }
 
@@ -247,7 +247,7 @@ type wireLeft struct {
 	Baseline string `json:"baseline"`
 	Why      string `json:"why"`
 	User     string `json:"user"`
-	UID      *int   `json:"uid,omitempty"`
+	UID      *int   `json:"uid,omitzero"`
 	At       string `json:"at"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,7 +158,7 @@ func (p *Project) Foreign(prior resource.Prior, live resource.Live) string {
 // RefuseCopy refuses a copy of a state whose original still exists, as the ledgers show.
 // Each of two states with one lineage would remove what the other has.
 func (p *Project) RefuseCopy(prior resource.Prior) error {
-	original := ""
+	elsewhere := map[string]resource.Holder{} // by their states, each of which holds many GPUs
 	for _, c := range p.Intent.Hosts {
 		book := p.Machine.Book(c)
 		if book.Dir == "" {
@@ -168,19 +169,20 @@ func (p *Project) RefuseCopy(prior resource.Prior) error {
 				return err
 			}
 			h, holds := page.Holder(prior.Lineage)
-			switch {
-			case !holds:
-			case At(h, p.Store.Path):
+			if holds && At(h, p.Store.Path) {
 				return nil
-			case isOriginal(h, p.Store.Path):
-				original = h.State
+			}
+			if holds {
+				elsewhere[h.State] = h
 			}
 		}
 	}
-	if original == "" {
-		return nil
+	for _, original := range slices.Sorted(maps.Keys(elsewhere)) {
+		if isOriginal(elsewhere[original], p.Store.Path) {
+			return fmt.Errorf("the state %s is a copy of another project's, whose own is in %s. Use that state, or remove this one", p.Store.Path, original)
+		}
 	}
-	return fmt.Errorf("the state %s is a copy of another project's, whose own is in %s. Use that state, or remove this one", p.Store.Path, original)
+	return nil
 }
 
 // isOriginal reports whether a holder's state exists, beside another file with the same

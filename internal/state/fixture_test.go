@@ -63,6 +63,7 @@ func some() resource.Prior {
 	}
 	session := func(a resource.Address, gpu string, start int) resource.PriorSession {
 		s := resource.Session{Address: a, ID: resource.SessionID(a), Slice: resource.Slice{Host: "lab", GPU: gpu, Profile: "1g.18gb", Start: start, Size: 1},
+			Target:  resource.Target{Key: "rtx-2060", BoostMHz: 1680, MemoryMiB: 6144},
 			Runtime: "process", Program: resource.Program{Env: map[string]string{"SEED": "7"}}}
 		return resource.PriorSession{Session: s, Handle: &resource.Handle{GPUInstance: start + 7, UUID: "MIG-" + s.ID}, Body: &resource.Body{ID: "/x/" + s.ID, Session: s.ID}}
 	}

@@ -10,13 +10,14 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"cosplay/internal/checksum"
 	"cosplay/internal/resource"
 )
 
 // formatVersion increases when a field changes its meaning; migrations then needs an entry for the previous version.
-const formatVersion = 2
+const formatVersion = 3
 
 // head is the part that every version of the format has: it shows whether a file is intact, and whether it is too
 // new. Version 1 had no checksum.
@@ -28,9 +29,10 @@ type head struct {
 
 // file is the state on disk. The tags of resource.Prior are the format: a copy of its types
 // would double them. testdata/fields.txt lists what they make of it, and a test fails where
-// a tag changes that.
+// a tag changes that. Only the targets differ: see targets.go.
 type file struct {
 	head
+	Targets targets `json:"targets,omitempty"`
 	resource.Prior
 }
 
@@ -40,11 +42,15 @@ type document map[string]json.RawMessage
 // migrations convert a file of the version in the key to the next version.
 var migrations = map[int]func(document) error{
 	1: func(document) error { return nil }, // it had no checksum; all fields have the same meaning
+	2: func(document) error { return nil }, // each session had its target, which read accepts
 }
 
 // encode writes a state in the current format.
 func encode(p resource.Prior, version string) ([]byte, error) {
-	data, err := json.MarshalIndent(file{head{FormatVersion: formatVersion, CosplayVersion: version}, p}, "", "  ")
+	f := file{head{FormatVersion: formatVersion, CosplayVersion: version}, targets{}, p}
+	names := f.Targets.collect(p.Sessions)
+	// The options are those of encoding/json, which has written all versions.
+	data, err := jsonv2.Marshal(f, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  "), jsonv2.WithMarshalers(names))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +66,7 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 	var f file
 	// Growing step by step would copy all sessions several times. A session that cosplay wrote has more than 512 bytes.
 	f.Sessions = slices.Grow(f.Sessions, min(bytes.Count(data, []byte(`"address":`)), len(data)/512))
-	misread := jsonv2.Unmarshal(data, &f) // parsing takes a large part of the time of every command
+	misread := f.read(data) // parsing takes a large part of the time of every command
 	var syntax *jsontext.SyntacticError
 	if errors.As(misread, &syntax) {
 		if errors.Is(syntax, io.ErrUnexpectedEOF) {
@@ -123,7 +129,12 @@ func migrate(data []byte, version int) (file, error) {
 	if err != nil {
 		return f, err
 	}
-	return f, jsonv2.Unmarshal(now, &f)
+	return f, f.read(now)
+}
+
+func (f *file) read(data []byte) error {
+	f.Targets = targets{}
+	return jsonv2.Unmarshal(data, f, jsonv2.WithUnmarshalers(f.Targets.unmarshaler()))
 }
 
 // orderly checks the order of sessions, on which searches rely.

@@ -34,7 +34,7 @@ func TestDamage(t *testing.T) {
 		"blank":               {" \n", Empty, "it is empty"},
 		"cut in half":         {good[:len(good)/2], Truncated, "truncated after"},
 		"a bit turned":        {strings.Replace(good, `"lab"`, `"lac"`, 1), Altered, "checksum does not fit"},
-		"a bit turned, newer": {strings.Replace(good, `"format_version": 2`, `"format_version": 3`, 1), Altered, "newer cosplay writes, but its checksum does not fit"},
+		"a bit turned, newer": {strings.Replace(good, `"format_version": 3`, `"format_version": 4`, 1), Altered, "newer cosplay writes, but its checksum does not fit"},
 		"no checksum":         {strings.Replace(good, `"checksum"`, `"chocksum"`, 1), Altered, "checksum is missing"},
 		"zeros":               {strings.Repeat("\x00", 100), NotJSON, "not JSON: byte 1"},
 		"a conflict of git":   {"<<<<<<< HEAD\n" + good, NotJSON, "not JSON: byte 1"},
@@ -42,12 +42,13 @@ func TestDamage(t *testing.T) {
 		"two in one":          {good + good, NotJSON, "after top-level value"},
 		"another tool's":      {`{"version": 4, "terraform_version": "1.9"}`, NotAState, "not a state of cosplay"},
 		"a list":              {`[1, 2]`, NotAState, "not a state of cosplay"},
-		"newer":               {resealed(`"format_version": 2`, `"format_version": 99`), Newer, "newer cosplay"},
+		"newer":               {resealed(`"format_version": 3`, `"format_version": 99`), Newer, "newer cosplay"},
 		"newer and odd":       {`{"format_version": 99, "serial": "a", "sessions": [{"address": 7}]}`, Newer, "newer cosplay"},
 		"wrong type":          {`{"format_version": 1, "lineage": "a", "serial": "one"}`, Altered, "serial"},
 		"no lineage":          {`{"format_version": 1}`, NoLineage, "no lineage"},
 		"no lineage, now":     {resealed(`"lineage"`, `"lin"`), NoLineage, "no lineage"},
 		"a nameless session":  {`{"format_version": 1, "lineage": "a", "sessions": [{"id": "a"}]}`, Altered, "session 1 in it has no address"},
+		"an unlisted target":  {resealed(`"target": "rtx-2060"`, `"target": "rtx-2061"`), Altered, `no target "rtx-2061" in its list`},
 		"a session twice":     {resealed(`session.worker[1]`, `session.worker[0]`), Altered, "session.worker[0] is twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,12 +258,37 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
+// TestTargets: each target is in the file once, also where two have the same key.
+func TestTargets(t *testing.T) {
+	p := some()
+	p.Lineage = "a"
+	first := p.Sessions[0]
+	for i, memory := range []int{6144, 6144, 12288, 6144, 12288} {
+		s := first
+		s.Address = resource.Address{Name: fmt.Sprint("z", i)}
+		s.Target.MemoryMiB = memory
+		p.Sessions = append(p.Sessions, s)
+	}
+	data := string(must(encode(p, "1")))
+	if got := strings.Count(data, `"boost_mhz"`); got != 2 || strings.Count(data, `"target": "rtx-2060#2"`) != 2 {
+		t.Errorf("the file has %d targets:\n%s", got, data)
+	}
+	back, refusal := decode([]byte(data))
+	if refusal != nil {
+		t.Fatal(refusal.What)
+	}
+	if d := cmp.Diff(p.Sessions, back.Sessions); d != "" {
+		t.Errorf("written -, read +:\n%s", d)
+	}
+}
+
 // FuzzDecode checks that no input causes a panic, and that a state that was read can be written and read again.
 func FuzzDecode(f *testing.F) {
 	f.Add(must(encode(resource.Prior{Lineage: "a", GPUs: some().GPUs[:1]}, "1")))
 	f.Add([]byte(`{"format_version": 1, "lineage": "a", "boot_ids": {"lab": "b"}, "gpus": [{"host": "lab", "uuid": "GPU-0", "baseline": {"mig": true}}],
 		"sessions": [{"address": "session.a[1]", "id": "a-1", "slice": {"start": 3}, "handle": {"uuid": "MIG-0"}, "container": {"id": "c"}}, {"address": "session.b[\"x\"]"}]}`))
-	f.Add([]byte(`{"format_version": 2, "checksum": "sha256:` + strings.Repeat("0", 64) + `", "lineage": "a"}`))
+	f.Add([]byte(`{"format_version": 1, "lineage": "a", "targets": {"x": {"sms": 3}}, "sessions": [{"address": "session.a", "target": "x"}, {"address": "session.b", "target": {"key": "x"}}]}`))
+	f.Add([]byte(`{"format_version": 3, "checksum": "sha256:` + strings.Repeat("0", 64) + `", "lineage": "a"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, refusal := decode(data)
 		if refusal != nil {

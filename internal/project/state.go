@@ -100,6 +100,7 @@ func (p *Project) Interrupted() (*Interrupted, error) {
 // reads them.
 func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) error {
 	var problems []error
+	owner := prior.Owner()
 	for _, m := range moves {
 		s, there := prior.Session(m.To)
 		c, err := p.Host(s.Slice.Host)
@@ -108,7 +109,7 @@ func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) erro
 		}
 		h, err := p.Machine.Open(c)
 		if d, registered := runtime.Named(s.Runtime); err == nil && registered {
-			err = d.Readdress(h.For(prior.Owner()), s.ID, m.To)
+			err = d.Readdress(h.For(owner), s.ID, m.To)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("write the new address of %s into its folder: %w", m.To, err))

@@ -74,10 +74,11 @@ func recoverClaim(ctx context.Context, p *project.Project, o claim, live resourc
 		failures = append(failures, err)
 	}
 	var r recovered
+	own := bodies(o.Known)
 	remains = slices.DeleteFunc(remains, func(one resource.Remains) bool {
 		id := one.Body.ID
 		switch {
-		case one.Proven, slices.Contains(o.Known.Owner().Bodies, id):
+		case one.Proven, own[id]:
 			return false
 		case agreed != nil && !slices.Contains(agreed, id):
 			return true
@@ -88,6 +89,15 @@ func recoverClaim(ctx context.Context, p *project.Project, o claim, live resourc
 	r.prior, r.notes = salvage.Prior(salvage.Sources{Lineage: o.Holder.Lineage, Key: key, Known: o.Known, Live: live, Remains: remains, Interrupted: o.interrupted})
 	r.live = withContainers(live, remains)
 	return r, failures
+}
+
+// bodies are those of the sessions of a state, by ID.
+func bodies(prior resource.Prior) map[string]bool {
+	all := map[string]bool{}
+	for _, id := range prior.Owner().Bodies {
+		all[id] = true
+	}
+	return all
 }
 
 // remains lists the objects of a lineage in all runtimes of all hosts, and chooses the key

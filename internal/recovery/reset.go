@@ -175,8 +175,9 @@ func round(ctx context.Context, p *project.Project, o claim, live resource.Live,
 		_, readable := live.Host(host)
 		return readable && chosen(host, gpu)
 	})
+	own := bodies(r.Prior)
 	for _, c := range has.unproven {
-		if slices.Contains(r.Prior.Owner().Bodies, c.ID) {
+		if own[c.ID] {
 			r.Unproven = append(r.Unproven, c)
 		}
 	}

@@ -25,11 +25,13 @@ const lostBlock = "lost"
 // Prior combines the state with what the ledgers record beyond it. A slice belongs to the project only if a ledger or
 // the state has it. The notes list what was left out.
 func Prior(s Sources) (resource.Prior, []resource.Note) {
-	b := builder{Sources: s, prior: s.Known.Clone(), taken: map[resource.Address]bool{}}
+	b := builder{Sources: s, prior: s.Known.Clone(), taken: map[resource.Address]bool{},
+		byID: map[[3]string]int{}, byGPU: map[resource.GPUKey][]int{}, bySlice: map[string][]int{}}
 	b.prior.Lineage, b.prior.Key = s.Lineage, s.Key
 	b.drop()
-	for _, session := range b.prior.Sessions {
+	for i, session := range b.prior.Sessions {
 		b.taken[session.Address] = true
+		b.enter(i)
 	}
 	for i := range s.Remains {
 		if !s.Known.HasForgottenBody(s.Remains[i].Body) {
@@ -61,6 +63,24 @@ type builder struct {
 	prior resource.Prior
 	taken map[resource.Address]bool
 	notes []resource.Note
+
+	// Places of sessions in the state, by what they are searched by. A session may be listed where it no longer belongs.
+	byID    map[[3]string]int // host, runtime, ID
+	byGPU   map[resource.GPUKey][]int
+	bySlice map[string][]int // the name of the slice that its body was given
+}
+
+// enter lists a session under what it is searched by.
+func (b *builder) enter(i int) {
+	s := &b.prior.Sessions[i]
+	id := [3]string{s.Slice.Host, s.Runtime, s.ID}
+	if _, there := b.byID[id]; !there {
+		b.byID[id] = i
+	}
+	b.byGPU[s.Slice.On()] = append(b.byGPU[s.Slice.On()], i)
+	if s.Body != nil {
+		b.bySlice[s.Body.SliceID] = append(b.bySlice[s.Body.SliceID], i)
+	}
 }
 
 func (b *builder) note(kind resource.NoteKind, s resource.LiveSlice) {
@@ -71,17 +91,16 @@ func (b *builder) note(kind resource.NoteKind, s resource.LiveSlice) {
 func (b *builder) attach(r *resource.Remains) {
 	container := r.Body
 	b.prior.Serial = max(b.prior.Serial, container.Serial)
-	for i := range b.prior.Sessions {
+	if i, there := b.byID[[3]string{container.Host, container.Runtime, container.Session}]; there {
 		known := &b.prior.Sessions[i]
-		if known.ID == container.Session && known.Runtime == container.Runtime && known.Slice.Host == container.Host {
-			switch {
-			case container.Serial > b.Known.LastRun && r.Session.Address.Name != "":
-				b.renew(known, r)
-			case known.Body == nil:
-				known.Body = &container
-			}
-			return
+		switch {
+		case container.Serial > b.Known.LastRun && r.Session.Address.Name != "":
+			b.renew(known, r)
+		case known.Body == nil:
+			known.Body = &container
 		}
+		b.enter(i)
+		return
 	}
 	s := resource.PriorSession{Session: r.Session, Body: &container}
 	s.ID, s.Runtime, s.Slice.Host = container.Session, container.Runtime, container.Host
@@ -150,6 +169,7 @@ func exists(s resource.PriorSession, live resource.Live, remains []resource.Rema
 func (b *builder) add(s resource.PriorSession) {
 	b.taken[s.Address] = true
 	b.prior.Sessions = append(b.prior.Sessions, s)
+	b.enter(len(b.prior.Sessions) - 1)
 }
 
 func (b *builder) freeAddress() resource.Address {
@@ -215,7 +235,8 @@ func (b *builder) slice(host resource.Host, page resource.Page, made resource.Li
 		b.daemon(&b.prior.GPUs[i], host, live.Place())
 	}
 	if all := b.sessionsOf(live); len(all) > 0 {
-		for _, s := range all {
+		for _, i := range all {
+			s := &b.prior.Sessions[i]
 			handle := live.Handle
 			s.Handle = &handle
 			if live.UUID != "" { // else it is the GPU instance that is left of it
@@ -223,6 +244,7 @@ func (b *builder) slice(host resource.Host, page resource.Page, made resource.Li
 				s.Slice = s.Request.Sharing.On(live.Slice)
 				s.Slice.Percent = part
 			}
+			b.enter(i)
 		}
 		return
 	}
@@ -274,13 +296,15 @@ func (b *builder) mayBelong(host resource.Host, page resource.Page, live resourc
 }
 
 // sessionsOf finds the session that has a slice, or that was going to get it, and those that share it.
-func (b *builder) sessionsOf(live resource.LiveSlice) (all []*resource.PriorSession) {
-	for i := range b.prior.Sessions {
+func (b *builder) sessionsOf(live resource.LiveSlice) (all []int) {
+	may := slices.Concat(b.byGPU[live.On()], b.bySlice[live.UUID], b.bySlice[resource.IDName(live.GPU, live.GPUInstance, live.ComputeInstance)])
+	slices.Sort(may)
+	for _, i := range slices.Compact(may) {
 		s := &b.prior.Sessions[i]
 		byHandle := s.Handle != nil && s.Slice.On() == live.On() && live.IsAt(s.Slice) && (s.Handle.UUID == live.UUID || s.Handle.GPUInstance == live.GPUInstance)
 		byContainer := s.Handle == nil && s.Body != nil && live.IsCalled(s.Body.SliceID)
 		if byHandle || byContainer {
-			all = append(all, s)
+			all = append(all, i)
 		}
 	}
 	return all

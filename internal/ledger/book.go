@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,26 +127,32 @@ func (b Book) Stamp() (string, error) {
 }
 
 func (b Book) read(uuid string) (resource.Page, error) {
+	_, page, err := b.readText(uuid)
+	return page, err
+}
+
+// readText returns a page and what its file has.
+func (b Book) readText(uuid string) (data []byte, _ resource.Page, err error) {
 	if uuid == "" || uuid != filepath.Base(uuid) || !filepath.IsLocal(uuid) {
-		return resource.Page{}, refuse("", "%q is not the UUID of a GPU", uuid)
+		return nil, resource.Page{}, refuse("", "%q is not the UUID of a GPU", uuid)
 	}
-	data, err := os.ReadFile(b.path(uuid))
+	data, err = os.ReadFile(b.path(uuid))
 	if errors.Is(err, fs.ErrNotExist) {
-		return resource.Page{UUID: uuid}, nil
+		return nil, resource.Page{UUID: uuid}, nil
 	}
 	if err != nil {
-		return resource.Page{}, fmt.Errorf("reading the host's ledger: %w", err)
+		return nil, resource.Page{}, fmt.Errorf("reading the host's ledger: %w", err)
 	}
 	var p page
 	switch err := jsonv2.Unmarshal(data, &p); {
 	case err != nil:
-		return resource.Page{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: repair it by hand or, once no project holds the GPU, remove it", b.path(uuid), err)
+		return nil, resource.Page{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: repair it by hand or, once no project holds the GPU, remove it", b.path(uuid), err)
 	case p.FormatVersion > formatVersion:
-		return resource.Page{}, fmt.Errorf("the page %s of the host's ledger was written by a newer cosplay (format %d); use that one", b.path(uuid), p.FormatVersion)
+		return nil, resource.Page{}, fmt.Errorf("the page %s of the host's ledger was written by a newer cosplay (format %d); use that one", b.path(uuid), p.FormatVersion)
 	case p.UUID != uuid:
-		return resource.Page{}, fmt.Errorf("the page %s of the host's ledger is about %q; another user moved it", b.path(uuid), p.UUID)
+		return nil, resource.Page{}, fmt.Errorf("the page %s of the host's ledger is about %q; another user moved it", b.path(uuid), p.UUID)
 	}
-	return p.Page, nil
+	return data, p.Page, nil
 }
 
 // fate states which failures a change of a page must survive, and whether it may use the reserve.
@@ -169,7 +176,7 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Page) error) 
 		return fmt.Errorf("the host's ledger: %w", err)
 	}
 	defer lock.Close()
-	g, err := b.read(uuid)
+	before, g, err := b.readText(uuid)
 	if err != nil {
 		return err
 	}
@@ -181,16 +188,17 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Page) error) 
 		return durable.Remove(b.path(uuid))
 	}
 	data, err := json.MarshalIndent(page{formatVersion, g}, "", "  ")
-	if err != nil {
+	data = append(data, '\n')
+	if err != nil || survives&powerLoss == 0 && bytes.Equal(data, before) { // else the same content may not be on the disk yet
 		return err
 	}
 	write := durable.ReplaceFile
 	if survives&powerLoss != 0 {
 		write = durable.WriteFile
 	}
-	err = write(b.path(uuid), append(data, '\n'), 0o644)
+	err = write(b.path(uuid), data, 0o644)
 	if (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)) && survives&growing == 0 && os.Remove(b.reserve()) == nil {
-		return write(b.path(uuid), append(data, '\n'), 0o644)
+		return write(b.path(uuid), data, 0o644)
 	}
 	if err == nil && survives&growing != 0 {
 		b.keepReserve()

@@ -181,8 +181,12 @@ func Remove(base string) {
 		return
 	}
 	defer folder.Close()
-	if first, err := folder.Readdirnames(2); len(first) == 1 && first[0] == Dir && err == nil {
+	first, err := folder.Readdirnames(2)
+	switch {
+	case len(first) > 1: // other sessions are in it
+		return
+	case len(first) == 1 && first[0] == Dir && err == nil:
 		_ = os.RemoveAll(filepath.Join(base, Dir)) // another session creates it again
 	}
-	_ = os.Remove(base) // fails while other sessions are in it
+	_ = os.Remove(base) // fails if a session has come
 }

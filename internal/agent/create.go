@@ -240,7 +240,7 @@ func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resourc
 	c.creates.add(own)
 	c.changes.mu.Lock()
 	defer c.changes.mu.Unlock()
-	if !own.answered {
+	for !own.answered { // more may wait than one request has
 		c.createBatch(c.creates.take(s.GPU))
 	}
 	return own.slice, own.err
@@ -249,7 +249,7 @@ func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resourc
 // createBatch creates slices of one GPU. The caller has the child.
 func (c *Client) createBatch(all []*asked) {
 	r := request{Holder: c.holder, Op: opCreateSlices, GPU: all[0].Slice.GPU, Creates: prose.Each(all, func(a *asked) creation { return a.creation })}
-	answer, err := c.changes.send(r, changeDeadline, time.Duration(len(all))*changeDeadline)
+	answer, err := c.changes.send(r, changeDeadline, time.Duration(1+len(all))*changeDeadline)
 	for i, a := range all {
 		a.answered, a.err = true, err
 		if len(answer.Created) != len(all) {

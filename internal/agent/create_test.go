@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,14 +15,16 @@ import (
 	"cosplay/internal/sim"
 )
 
-// together has a client create seven slices of a GPU at the same time, in one request, and returns the error of each.
-func together(t *testing.T, c *Client, gpu string) (errs [7]error) {
+// together has a client create slices of a GPU at the same time, of which a request has as many as it can, and returns
+// the error of each.
+func together(t *testing.T, c *Client, gpu string, count int) []error {
 	t.Helper()
+	errs := make([]error, count)
 	c.changes.mu.Lock()
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			made, err := c.CreateSlice(t.Context(), resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: i, Size: 1}, resource.Need{SMs: 16})
+			made, err := c.CreateSlice(context.Background(), resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: i, Size: 1}, resource.Need{SMs: 16})
 			if errs[i] = err; err == nil && (made.UUID == "" || made.Start != i) {
 				t.Errorf("slot %d has %+v", i, made)
 			}
@@ -59,7 +62,7 @@ func TestSlicesTogether(t *testing.T) {
 	if _, err := host.CreateSlice(0, "1g.18gb", 3); err != nil {
 		t.Fatal(err)
 	}
-	for i, err := range together(t, c, gpu) {
+	for i, err := range together(t, c, gpu, 7) {
 		if (err != nil) != (i == 3) {
 			t.Errorf("slot %d: %v", i, err)
 		}
@@ -81,6 +84,16 @@ func TestSlicesTogether(t *testing.T) {
 	}
 }
 
+// TestMoreSlicesThanARequestHas: each gets its answer.
+func TestMoreSlicesThanARequestHas(t *testing.T) {
+	_, c, gpu := holding(t, Options{})
+	for i, err := range together(t, c, gpu, maxCreates+6) {
+		if (err != nil) != (i > 6) {
+			t.Errorf("slot %d: %v", i, err)
+		}
+	}
+}
+
 // TestSliceHangs: the slices before the call that hangs are known, and those after it were not begun.
 func TestSliceHangs(t *testing.T) {
 	host, c, gpu := holding(t, Options{Deadline: time.Second})
@@ -88,7 +101,7 @@ func TestSliceHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	made, hung, unbegun := 0, 0, 0
-	for i, err := range together(t, c, gpu) {
+	for i, err := range together(t, c, gpu, 7) {
 		var at *Error
 		switch {
 		case err == nil:

@@ -149,7 +149,7 @@ func asError(r request, err error) *Error {
 // record appends a request to the history of the ledger, with the value before it, and the error if it was refused;
 // each slice that it creates by itself.
 func (l *nvmlLibrary) record(r request, was string, answer response, refused error) {
-	if r.Op != opCreateSlices {
+	if r.Op != opCreateSlices || len(r.Creates) > maxCreates { // so many are refused
 		_ = l.book.Record(l.attempted(r, was, refused)) // on a full disk the change itself counts more than its line
 		return
 	}

@@ -83,6 +83,9 @@ func fleetGraph(intent *config.Intent, prior resource.Prior) render.Graph {
 		}
 	}
 	for _, s := range intent.Sessions {
+		if len(s.DependsOn)+len(s.Lifecycle.Triggers) == 0 {
+			continue
+		}
 		for _, of := range intent.Sessions {
 			if slices.Contains(s.DependsOn, of.Address.Name) {
 				g.Need(graphID(s), graphID(of), "depends_on")

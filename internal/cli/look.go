@@ -53,13 +53,13 @@ func (inv *invocation) statusView(ctx context.Context) (view render.StatusView, 
 	if err := p.RefuseCopy(o.Prior); err != nil {
 		render.Diagnostics(inv.Err, inv.style(inv.Err), hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: err.Error()}}, nil)
 	}
-	return inv.viewOf(ctx, p.Project, o), nil
+	return inv.viewOf(p.Project, o), nil
 }
 
 // viewOf is what a reading shows.
-func (inv *invocation) viewOf(ctx context.Context, p *project.Project, o project.Outlook) render.StatusView {
+func (inv *invocation) viewOf(p *project.Project, o project.Outlook) render.StatusView {
 	used := p.Used(o.Prior, o.Live)
-	return render.StatusView{Ends: p.Ends(ctx, o.Prior, o.Live), Now: project.Now(), Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Lost: p.Lost(o.Prior, o.Live), KilledRuns: p.KilledRuns(o.Live),
+	return render.StatusView{Ends: o.Ends, Now: project.Now(), Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Lost: p.Lost(o.Prior, o.Live), KilledRuns: p.KilledRuns(o.Live),
 		Used: used, Reports: p.Reports(o.Prior, used), Targets: catalog.Targets}
 }
 

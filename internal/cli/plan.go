@@ -158,7 +158,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		announce.deliver(ctx, p.Project, outlook)
 	}
 	if o.metrics != "" {
-		err = cmp.Or(err, watch.Fleet(ctx, p.Project, outlook, Version).WriteFile(metrics))
+		err = cmp.Or(err, watch.Fleet(p.Project, outlook, Version).WriteFile(metrics))
 	}
 	changes := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
 	if err == nil && o.detailed && (changes || outlook.Plan.Diff.NotAsApplied()) {

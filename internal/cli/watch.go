@@ -97,7 +97,7 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 		Found:  func(o project.Outlook) []public.Drift { return render.Drifts(o.Plan, o.Live) },
 		Glance: selftest.Glance,
 		Announce: func(p *project.Project, o project.Outlook, found []public.Drift) {
-			status.show(inv.viewOf(ctx, p, o))
+			status.show(inv.viewOf(p, o))
 			announce.announce(sending, p, o, found)
 		},
 		Report: func(e public.WatchEvent) {

@@ -68,9 +68,10 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 	for _, session := range f.Prior.Sessions {
 		f.session(s, session)
 	}
+	own := f.own()
 	for _, h := range f.Live.Hosts {
 		for i := range h.GPUs {
-			f.gpu(s, &h.GPUs[i])
+			f.gpu(s, &h.GPUs[i], own)
 		}
 	}
 	type place struct{ host, gpu, session, class string }
@@ -121,7 +122,21 @@ func (f Fleet) state(s sender, session resource.PriorSession, labels []string) {
 	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", bit(now == resource.Running), labels...)
 }
 
-func (f Fleet) gpu(s sender, g *resource.GPU) {
+// ownSlice names a slice of the project, by its GPU and its UUID.
+type ownSlice struct{ gpu, uuid string }
+
+// own are the slices of the sessions.
+func (f Fleet) own() map[ownSlice]bool {
+	all := map[ownSlice]bool{}
+	for _, s := range f.Prior.Sessions {
+		if slice, there := diff.OwnSlice(s, f.Live); there {
+			all[ownSlice{s.Slice.GPU, slice.UUID}] = true
+		}
+	}
+	return all
+}
+
+func (f Fleet) gpu(s sender, g *resource.GPU, own map[ownSlice]bool) {
 	labels := []string{"host", g.Host, "gpu", g.UUID}
 	gauge := func(feature resource.Feature, name, help string, value float64) {
 		if feature == "" || !g.Without(feature) {
@@ -145,7 +160,7 @@ func (f Fleet) gpu(s sender, g *resource.GPU) {
 	}
 	ours, others := 0, 0
 	for _, slice := range g.Slices {
-		if _, is := f.ofOurs(slice); is {
+		if own[ownSlice{slice.GPU, slice.UUID}] {
 			ours += slice.Size
 		} else {
 			others += slice.Size
@@ -154,15 +169,6 @@ func (f Fleet) gpu(s sender, g *resource.GPU) {
 	for owner, slots := range map[string]int{"project": ours, "others": others, "free": g.Model.MemorySlices - ours - others} {
 		s.gauge("cosplay_gpu_slots", "Memory slots of MIG, by who has them.", float64(slots), append(slices.Clone(labels), "owner", owner)...)
 	}
-}
-
-func (f Fleet) ofOurs(slice resource.LiveSlice) (resource.Address, bool) {
-	for _, s := range f.Prior.Sessions {
-		if own, there := diff.OwnSlice(s, f.Live); there && own.UUID == slice.UUID && s.Slice.GPU == slice.GPU {
-			return s.Address, true
-		}
-	}
-	return resource.Address{}, false
 }
 
 // sender sends metrics whose labels alternate between name and value.

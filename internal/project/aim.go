@@ -55,6 +55,7 @@ func (a Aim) removes() bool { return a.Goal == NothingLeft || a.Goal == ExpiredE
 type Outlook struct {
 	Prior resource.Prior
 	Live  resource.Live
+	Ends  map[resource.Address]lifetime.End // of the sessions that have one; only of a reading and of a new plan
 	Plan  *plan.Plan
 }
 
@@ -81,7 +82,8 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	if !aim.removes() {
 		unasked = p.askRegistries(ctx, o.Prior, o.Live)
 	}
-	ended := Ended(p.Ends(ctx, o.Prior, o.Live), Now())
+	o.Ends = p.ends(ctx, o.Prior, o.Live)
+	ended := Ended(o.Ends, Now())
 	maps.DeleteFunc(ended, func(a resource.Address, _ lifetime.End) bool { return o.unread(a) })
 	if aim.Goal == ReadOnly {
 		options := p.DiffOptions()

@@ -21,19 +21,19 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Ends are the ends of the sessions that have one, as of now. A session with an idle_timeout is checked for activity,
-// and its last activity is recorded.
-func (p *Project) Ends(ctx context.Context, prior resource.Prior, live resource.Live) map[resource.Address]lifetime.End {
-	ends := map[resource.Address]lifetime.End{}
+// ends are the ends of the sessions that have one, as of now. Sessions with an idle_timeout are checked for activity,
+// and their last activity is recorded.
+func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.Live) map[resource.Address]lifetime.End {
+	ends, active := map[resource.Address]lifetime.End{}, p.active(ctx, prior, live)
 	for _, s := range prior.Sessions {
 		if s.Lifetime == (resource.Lifetime{}) || s.Body == nil {
 			continue
 		}
-		var active resource.Moment
+		var last resource.Moment
 		if s.Lifetime.IdleTimeout != 0 {
-			active = p.lastActive(ctx, s, prior, live)
+			last = p.lastActive(s, prior, active[s.Address])
 		}
-		if end := lifetime.Of(s, active); end.At != 0 {
+		if end := lifetime.Of(s, last); end.At != 0 {
 			ends[s.Address] = end
 		}
 	}
@@ -67,10 +67,13 @@ func (p *Project) activityDir() string { return filepath.Join(p.Dir, machine.Scr
 // forgetActivity removes the files of sessions that no longer exist, also of those that another run removed.
 func (p *Project) forgetActivity(prior resource.Prior) {
 	files, _ := os.ReadDir(p.activityDir())
+	known := map[string]bool{}
+	for _, s := range prior.Sessions {
+		known[p.activityFile(s, prior)] = true
+	}
 	for _, f := range files {
 		path := filepath.Join(p.activityDir(), f.Name())
-		if strings.HasPrefix(f.Name(), resource.ShortLineage(prior.Lineage)+"-") &&
-			!slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool { return p.activityFile(s, prior) == path }) {
+		if strings.HasPrefix(f.Name(), resource.ShortLineage(prior.Lineage)+"-") && !known[path] {
 			_ = os.Remove(path) // at worst a name is left
 		}
 	}
@@ -78,9 +81,9 @@ func (p *Project) forgetActivity(prior resource.Prior) {
 
 // lastActive is the last moment at which a session was seen active; 0 for never. A user who may not write into the
 // project's folder sees what others have recorded.
-func (p *Project) lastActive(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) resource.Moment {
+func (p *Project) lastActive(s resource.PriorSession, prior resource.Prior, active bool) resource.Moment {
 	file, now := p.activityFile(s, prior), time.Now()
-	if p.active(ctx, s, prior, live) {
+	if active {
 		_ = touch(file, now)
 		return resource.Moment(now.Unix())
 	}
@@ -101,34 +104,47 @@ func touch(file string, now time.Time) error {
 	return err
 }
 
-// active reports whether a process is on a session's slice, or a user is in it. What cannot be read counts as active:
-// cosplay ends no session that it cannot see to be idle.
-func (p *Project) active(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) bool {
-	for _, gpu := range s.On() {
-		g, readable := live.GPU(gpu.Host, gpu.UUID)
-		if !readable || g.Without(resource.ReadingProcesses) {
-			return true
+// active are the sessions with an idle_timeout that have a process on their slice, or a user in them. What cannot be
+// read counts as active: cosplay ends no session that it cannot see to be idle.
+func (p *Project) active(ctx context.Context, prior resource.Prior, live resource.Live) map[resource.Address]bool {
+	active, quiet := map[resource.Address]bool{}, map[[2]string][]resource.PriorSession{} // by host and runtime
+	for _, s := range prior.Sessions {
+		if s.Lifetime.IdleTimeout == 0 || s.Body == nil {
+			continue
 		}
-		if slices.ContainsFunc(g.Processes, func(one resource.Process) bool {
+		if usesGPU(s, live) {
+			active[s.Address] = true
+		} else if body, there := live.Body(s.Slice.Host, s.Runtime, s.ID); there && body.State != resource.Stopped {
+			of := [2]string{s.Slice.Host, s.Runtime}
+			quiet[of] = append(quiet[of], s)
+		}
+	}
+	for _, some := range quiet {
+		in, err := p.Runtime(ctx, some[0], prior)
+		entered, can := in.(runtime.Entered)
+		if err == nil && !can {
+			continue
+		}
+		inside := map[string]bool{}
+		if err == nil {
+			inside, err = entered.Entered(ctx, prose.Each(some, func(s resource.PriorSession) string { return s.ID }))
+		}
+		for _, s := range some {
+			active[s.Address] = err != nil || inside[s.ID]
+		}
+	}
+	return active
+}
+
+// usesGPU reports whether a process is on the slice of a session, or may be.
+func usesGPU(s resource.PriorSession, live resource.Live) bool {
+	return slices.ContainsFunc(s.On(), func(gpu resource.GPUKey) bool {
+		g, readable := live.GPU(gpu.Host, gpu.UUID)
+		return !readable || g.Without(resource.ReadingProcesses) || slices.ContainsFunc(g.Processes, func(one resource.Process) bool {
 			inSlice := s.Handle != nil && one.In(*s.Handle)
 			return inSlice || s.Slice.Whole() && one.Session == s.ID
-		}) {
-			return true
-		}
-	}
-	if body, there := live.Body(s.Slice.Host, s.Runtime, s.ID); !there || body.State == resource.Stopped {
-		return false
-	}
-	in, err := p.Runtime(ctx, s, prior)
-	if err != nil {
-		return true
-	}
-	entered, can := in.(runtime.Entered)
-	if !can {
-		return false
-	}
-	inside, err := entered.Entered(ctx, s.ID)
-	return inside || err != nil
+		})
+	})
 }
 
 // expiring are the records of the sessions that are to be ended: those whose lifetime has ended, without those that

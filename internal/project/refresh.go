@@ -159,8 +159,9 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 			return Outlook{}, err
 		}
 	}
-	drift := diff.Drifts(prior, live, Ended(p.Ends(ctx, prior, live), Now()))
-	return Outlook{Prior: prior, Live: live, Plan: &plan.Plan{Diff: diff.Diff{Drift: drift}}}, nil
+	ends := p.ends(ctx, prior, live)
+	drift := diff.Drifts(prior, live, Ended(ends, Now()))
+	return Outlook{Prior: prior, Live: live, Ends: ends, Plan: &plan.Plan{Diff: diff.Diff{Drift: drift}}}, nil
 }
 
 // knowsHosts checks that the configuration has every host that the state has.

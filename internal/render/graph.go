@@ -16,6 +16,9 @@ import (
 type Graph struct {
 	Nodes []public.Node
 	Edges []public.Edge
+
+	nodes map[string]bool // that Add has put into it
+	edges map[public.Edge]bool
 }
 
 // The kinds of nodes.
@@ -28,14 +31,22 @@ const (
 
 // Add puts a node into the graph, once.
 func (g *Graph) Add(n public.Node) {
-	if !slices.ContainsFunc(g.Nodes, func(o public.Node) bool { return o.ID == n.ID }) {
+	if g.nodes == nil {
+		g.nodes = map[string]bool{}
+	}
+	if !g.nodes[n.ID] {
+		g.nodes[n.ID] = true
 		g.Nodes = append(g.Nodes, n)
 	}
 }
 
 // Need adds the edge from a node to one that it needs, once.
 func (g *Graph) Need(from, to, why string) {
-	if e := (public.Edge{From: from, To: to, Why: why}); !slices.Contains(g.Edges, e) {
+	if g.edges == nil {
+		g.edges = map[public.Edge]bool{}
+	}
+	if e := (public.Edge{From: from, To: to, Why: why}); !g.edges[e] {
+		g.edges[e] = true
 		g.Edges = append(g.Edges, e)
 	}
 }

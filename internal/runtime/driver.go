@@ -129,9 +129,10 @@ type (
 		Report(session string) (resource.Report, error)
 	}
 
-	// Entered reports whether a user is in a session that runs: a command of cosplay exec, or a login by ssh.
+	// Entered finds the sessions among some that run in which a user is, or may be: a command of cosplay exec, or a
+	// login by ssh.
 	Entered interface {
-		Entered(ctx context.Context, session string) (bool, error)
+		Entered(ctx context.Context, sessions []string) (map[string]bool, error)
 	}
 
 	// Importer finds a body that cosplay did not create, by any name or ID, with the

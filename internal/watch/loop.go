@@ -127,7 +127,7 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 		return false, false, err
 	}
 	l.glance(ctx, p.Project, &outlook)
-	l.Monitor.observe(Fleet(ctx, p.Project, outlook, l.Version))
+	l.Monitor.observe(Fleet(p.Project, outlook, l.Version))
 	l.findings(p.Project, outlook)
 	l.changed(j)
 	clean = !outlook.Plan.Diff.NotAsApplied() && len(j.Changed) == 0
@@ -171,8 +171,8 @@ func (l *Loop) glance(ctx context.Context, p *project.Project, o *project.Outloo
 }
 
 // Fleet is what a reading says in metrics.
-func Fleet(ctx context.Context, p *project.Project, o project.Outlook, version string) metrics.Fleet {
-	return metrics.Fleet{Version: version, Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Used: p.Used(o.Prior, o.Live), Ends: p.Ends(ctx, o.Prior, o.Live)}
+func Fleet(p *project.Project, o project.Outlook, version string) metrics.Fleet {
+	return metrics.Fleet{Version: version, Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Used: p.Used(o.Prior, o.Live), Ends: o.Ends}
 }
 
 // choose opens the project and plans. A configuration that is invalid, or that differs from what was applied, does not

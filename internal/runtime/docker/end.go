@@ -14,9 +14,18 @@ import (
 	"cosplay/internal/initd"
 )
 
-// Entered reports whether a command of cosplay exec runs in a session's container, or a client of its ssh server is
-// connected. The kernel lists the connections, so no program has to run in the container.
-func (r Runtime) Entered(ctx context.Context, session string) (bool, error) {
+// Entered finds the sessions in whose containers a command of cosplay exec runs, or to whose ssh servers a client is
+// connected. The kernel lists the connections, so no program has to run in a container. One that cannot be read counts.
+func (r Runtime) Entered(ctx context.Context, sessions []string) (map[string]bool, error) {
+	all := map[string]bool{}
+	for _, session := range sessions {
+		entered, err := r.entered(ctx, session)
+		all[session] = entered || err != nil
+	}
+	return all, nil
+}
+
+func (r Runtime) entered(ctx context.Context, session string) (bool, error) {
 	there, err := r.inhabited(ctx, session)
 	if err != nil || !there.State.Running {
 		return false, err

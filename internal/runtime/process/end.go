@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,44 +15,59 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Entered reports whether a program that cosplay exec started runs in a session, or one that such a program started.
-func (r Runtime) Entered(_ context.Context, session string) (bool, error) {
-	all, err := r.programs(session)
-	return len(all) > 0, err
+// Entered finds the sessions in which a program runs that cosplay exec started, or one that such a program started.
+func (r Runtime) Entered(_ context.Context, sessions []string) (map[string]bool, error) {
+	running, err := r.running()
+	all := map[string]bool{}
+	for _, session := range sessions {
+		all[session] = len(running[session]) > 0
+	}
+	return all, err
 }
 
-// programs are the pids of the programs of a session: those whose loader looks into its folder first.
+// programs are the pids of the programs of a session.
 func (r Runtime) programs(session string) ([]int, error) {
 	if err := runtime.CheckSession(session); err != nil {
 		return nil, err
 	}
+	running, err := r.running()
+	return running[session], err
+}
+
+// running are the pids of the programs of all sessions: those whose loader looks into a session's folder first.
+func (r Runtime) running() (map[string][]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("listing the processes: %w", err)
 	}
-	var all []int
+	all := map[string][]int{}
 	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && r.isProgram(pid, session) {
-			all = append(all, pid)
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if session := r.sessionOf(pid); session != "" {
+				all[session] = append(all[session], pid)
+			}
 		}
 	}
 	return all, nil
 }
 
-// isProgram reports whether a process belongs to a session. The environment of another user's process is not readable,
-// and it does not; nor does one that has ended and is not reaped yet.
-func (r Runtime) isProgram(pid int, session string) bool {
-	mark := []byte("LD_LIBRARY_PATH=" + filepath.Join(r.Base, session, libraryDir))
+// sessionOf is the session to which a process belongs, or "". The environment of another user's process is not
+// readable, and it belongs to none; nor does one that has ended and is not reaped yet.
+func (r Runtime) sessionOf(pid int) string {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return false
+		return ""
 	}
+	mark := []byte("LD_LIBRARY_PATH=" + r.Base + "/")
 	for variable := range bytes.SplitSeq(environment, []byte{0}) {
-		if rest, marked := bytes.CutPrefix(variable, mark); marked && (len(rest) == 0 || rest[0] == ':') {
-			return true
+		if rest, marked := bytes.CutPrefix(variable, mark); marked {
+			first, _, _ := bytes.Cut(rest, []byte(":"))
+			if session, is := strings.CutSuffix(string(first), "/"+libraryDir); is && !strings.Contains(session, "/") {
+				return session
+			}
 		}
 	}
-	return false
+	return ""
 }
 
 // End ends the programs of a session: a message on their terminals, SIGTERM, and after the grace period SIGKILL.
@@ -80,7 +94,7 @@ func (r Runtime) End(ctx context.Context, session, message string, grace time.Du
 func (r Runtime) signal(pids []int, session string, signal syscall.Signal) {
 	for _, pid := range pids {
 		one, err := os.FindProcess(pid) // refers to this process, also if its pid is used again
-		if err == nil && r.isProgram(pid, session) {
+		if err == nil && r.sessionOf(pid) == session {
 			_ = one.Signal(signal) // it may have ended
 		}
 	}

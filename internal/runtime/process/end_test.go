@@ -31,8 +31,8 @@ func TestEnd(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if in, err := r.Entered(context.Background(), "a"); !in || err != nil {
-		t.Fatalf("no process is in it: %v", err)
+	if in, err := r.Entered(context.Background(), []string{"a", "b", "c"}); !in["a"] || !in["b"] || in["c"] || err != nil {
+		t.Fatalf("processes are in %v, %v", in, err)
 	}
 	ended := make(chan syscall.WaitStatus, 1)
 	go func() {

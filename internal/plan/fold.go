@@ -33,6 +33,7 @@ func FoldInto(to *resource.Prior, op Op, made Made) {
 		if _, held := p.GPU(op.Host, op.GPU); !held { // a baseline is never overwritten
 			p.GPUs = append(p.GPUs, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds, LockBefore: op.LockBefore})
 		}
+		recallGPU(&p, op.GPU)
 	case HoldGPU:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied = op.Holds.Over(g.Applied) })
 	case DoubtClock:
@@ -107,19 +108,20 @@ func FoldInto(to *resource.Prior, op Op, made Made) {
 			if _, held := p.GPU(g.Host, g.UUID); !held {
 				p.GPUs = append(p.GPUs, g)
 			}
+			recallGPU(&p, g.UUID)
 		}
 		edit(&p, op.Session.Address, func(s *resource.PriorSession) {
 			*s = op.Session
 			s.UpAt = cmp.Or(s.UpAt, made.At)
 		})
 	case Forget:
-		p = p.Forget(op.Address)
+		forget(&p, op.Address)
 	case LeaveGPU, EnsureImage: // the state does not have them
 	}
 	if len(p.GPUs) > len(prior.GPUs) {
 		slices.SortFunc(p.GPUs, resource.PriorGPU.Compare)
 	}
-	*to = p.Remembering()
+	*to = p
 }
 
 // Part is what carrying out an operation, and reporting it, reads of the state: the rest may change meanwhile.
@@ -209,7 +211,7 @@ func Ended(prior resource.Prior, creates []resource.Address) resource.Prior {
 	})
 	slices.SortFunc(p.Missing, resource.Address.Compare)
 	p.Missing = slices.Compact(p.Missing)
-	return p
+	return p.Remembering()
 }
 
 // Unfinished records that a run was interrupted while it worked on the body of a session.
@@ -275,6 +277,21 @@ func edit(p *resource.Prior, a resource.Address, change func(*resource.PriorSess
 	case !empty:
 		p.Sessions = slices.Insert(p.Sessions, i, s)
 	}
+	p.Recall(s)
+}
+
+// forget drops a session that another step has removed, or that stops being cosplay's.
+func forget(p *resource.Prior, a resource.Address) {
+	p.Missing = slices.DeleteFunc(p.Missing, func(o resource.Address) bool { return o == a })
+	if i, found := sort.Find(len(p.Sessions), func(i int) int { return a.Compare(p.Sessions[i].Address) }); found {
+		s := p.Sessions[i]
+		p.Sessions = removed(p.Sessions, i)
+		p.GiveUp(s)
+	}
+}
+
+func recallGPU(p *resource.Prior, uuid string) {
+	p.Forgotten = slices.DeleteFunc(p.Forgotten, func(thing string) bool { return thing == uuid })
 }
 
 // removed removes an element of a list, and moves the fewer of the others: a fleet is destroyed from its begin.

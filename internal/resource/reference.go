@@ -3,6 +3,7 @@ package resource
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Reference means one session or, with Block, all sessions of a block: then the name of its address counts alone.
@@ -72,20 +73,38 @@ func (p Prior) Without(dropped map[Address]bool) Prior {
 	return p
 }
 
-// Forget drops a session, and records what exists of it as given up.
-func (p Prior) Forget(a Address) Prior {
-	if _, there := p.Session(a); !there && !slices.Contains(p.Missing, a) {
-		return p.Remembering()
+// Forget drops sessions, and records what exists of them as given up.
+func (p Prior) Forget(all ...Address) Prior {
+	drop := map[Address]bool{}
+	for _, a := range all {
+		drop[a] = true
 	}
 	p = p.Clone()
-	p.Missing = slices.DeleteFunc(p.Missing, func(o Address) bool { return o == a })
+	p.Missing = slices.DeleteFunc(p.Missing, func(a Address) bool { return drop[a] })
 	p.Sessions = slices.DeleteFunc(p.Sessions, func(s PriorSession) bool {
-		if s.Address == a {
+		if drop[s.Address] {
 			p.Forgotten = append(p.Forgotten, s.things()...)
 		}
-		return s.Address == a
+		return drop[s.Address]
 	})
 	return p.Remembering()
+}
+
+// GiveUp records what exists of a session that the state no longer has as given up, unless another session has it too.
+// It changes the state.
+func (p *Prior) GiveUp(s PriorSession) {
+	for _, thing := range s.things() {
+		if thing != "" && !slices.Contains(p.Forgotten, thing) && !slices.ContainsFunc(p.Sessions, func(o PriorSession) bool { return o.has(thing) }) {
+			p.Forgotten = append(p.Forgotten, thing)
+		}
+	}
+}
+
+// Recall is the reverse for a session that the state has. It changes the state.
+func (p *Prior) Recall(s PriorSession) {
+	if len(p.Forgotten) > 0 {
+		p.Forgotten = slices.DeleteFunc(p.Forgotten, s.has)
+	}
 }
 
 // ForgetGPU drops a GPU in the same way.
@@ -136,6 +155,14 @@ func (s PriorSession) things() []string {
 		all = append(all, s.Body.lasting())
 	}
 	return all
+}
+
+// has reports whether a name is one of these.
+func (s PriorSession) has(thing string) bool {
+	if s.Handle != nil && s.Handle.UUID == thing {
+		return true
+	}
+	return s.Body != nil && (s.Body.ID == thing || strings.Contains(thing, s.Body.Session)) && s.Body.lasting() == thing
 }
 
 // lasting is a name that only this body ever has. The path of a session folder is no such name: a project can be moved,

@@ -156,10 +156,7 @@ func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, er
 			named[g.UUID] = true
 		}
 	}
-	next := prior.Clone()
-	for a := range drop {
-		next = next.Forget(a)
-	}
+	next := prior.Forget(slices.Collect(maps.Keys(drop))...)
 	for _, g := range prior.GPUs {
 		i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.IsOn(g.Key()) })
 		if i >= 0 && named[g.UUID] {

@@ -32,8 +32,8 @@ type head struct {
 // a tag changes that. Only the targets differ: see targets.go.
 type file struct {
 	head
-	Targets targets `json:"targets,omitempty"`
 	resource.Prior
+	Targets targets `json:"targets,omitempty"`
 }
 
 // document is a state file of any version, as a map of its fields.
@@ -47,7 +47,7 @@ var migrations = map[int]func(document) error{
 
 // encode writes a state in the current format.
 func encode(p resource.Prior, version string) ([]byte, error) {
-	f := file{head{FormatVersion: formatVersion, CosplayVersion: version}, targets{}, p}
+	f := file{head{FormatVersion: formatVersion, CosplayVersion: version}, p, targets{}}
 	names := f.Targets.collect(p.Sessions)
 	// The options are those of encoding/json, which has written all versions.
 	data, err := jsonv2.Marshal(f, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  "), jsonv2.WithMarshalers(names))
@@ -133,8 +133,11 @@ func migrate(data []byte, version int) (file, error) {
 }
 
 func (f *file) read(data []byte) error {
-	f.Targets = targets{}
-	return jsonv2.Unmarshal(data, f, jsonv2.WithUnmarshalers(f.Targets.unmarshaler()))
+	err := jsonv2.Unmarshal(data, f, jsonv2.WithUnmarshalers(namedTargets))
+	if err == nil && f.FormatVersion >= targetsListed {
+		err = f.Targets.give(f.Sessions)
+	}
+	return err
 }
 
 // orderly checks the order of sessions, on which searches rely.

@@ -11,9 +11,12 @@ import (
 	"cosplay/internal/resource"
 )
 
-// targets are the targets of all sessions, by name. A thousand sessions have a few, and each is half as long as the
-// rest of its session: so the file has each of them once, before the sessions, which have its name instead.
+// targets are the targets of all sessions, by name. A thousand sessions have a few, and each is as long as the rest of
+// its session: so the file has each of them once, at its end, and sessions have its name instead.
 type targets map[string]listed
+
+// targetsListed is the first version of the format with that list.
+const targetsListed = 3
 
 // listed is a target in the list, which is written in full.
 type listed resource.Target
@@ -50,21 +53,24 @@ func (t targets) add(target resource.Target) string {
 	}
 }
 
-// unmarshaler reads the target of a session: its name or, in a file of version 2 or before, all of it.
-func (t targets) unmarshaler() *jsonv2.Unmarshalers {
-	return jsonv2.UnmarshalFromFunc(func(from *jsontext.Decoder, target *resource.Target) error {
-		if from.PeekKind() != '"' {
-			return errors.ErrUnsupported
-		}
-		token, err := from.ReadToken()
-		if err != nil {
-			return err
-		}
-		there, known := t[token.String()]
+// namedTargets reads the target of a session: its name, as the key, or in an older file all of it.
+var namedTargets = jsonv2.UnmarshalFromFunc(func(from *jsontext.Decoder, target *resource.Target) error {
+	if from.PeekKind() != '"' {
+		return errors.ErrUnsupported
+	}
+	name, err := from.ReadToken()
+	target.Key = name.String()
+	return err
+})
+
+// give gives sessions the targets that they name.
+func (t targets) give(sessions []resource.PriorSession) error {
+	for i := range sessions {
+		target, known := t[sessions[i].Target.Key]
 		if !known {
-			return fmt.Errorf("there is no target %q in its list", token.String())
+			return fmt.Errorf("there is no target %q in its list", sessions[i].Target.Key)
 		}
-		*target = resource.Target(there)
-		return nil
-	})
+		sessions[i].Target = resource.Target(target)
+	}
+	return nil
 }

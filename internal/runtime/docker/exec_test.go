@@ -205,7 +205,7 @@ func TestLogin(t *testing.T) {
 	}
 	line, err := os.ReadFile(w.KnownHostsFile(w.s.ID))
 	check(t, err)
-	if !regexp.MustCompile(`^cosplay-one-\w+,\[127\.0\.0\.1\]:\d+ ssh-ed25519 \S+\n$`).Match(line) {
+	if !regexp.MustCompile(`^cosplay-one-\w+,\[127\.0\.0\.1\]:\d+ ssh-ed25519 \S+ [0-9a-f]{16}\n$`).Match(line) {
 		t.Errorf("the line is %q", line)
 	}
 	// A host with another key is refused.

@@ -134,13 +134,16 @@ func (w *world) prepare(t *testing.T) resource.Body {
 	return c
 }
 
-// list is without the bounds, which only a look shows.
+// list is without the bounds and the use, which only a look shows. Nothing uses memory.
 func (w *world) list(t *testing.T) []resource.Body {
 	t.Helper()
 	all, err := w.List(context.Background())
 	check(t, err)
 	for i := range all {
-		all[i].Bounds = nil
+		if use := all[i].Use; use != nil && !use.IsZero() {
+			t.Errorf("%s uses %+v", all[i].Session, use)
+		}
+		all[i].Bounds, all[i].Use = nil, nil
 	}
 	return all
 }

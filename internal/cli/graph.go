@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -82,20 +83,44 @@ func fleetGraph(intent *config.Intent, prior resource.Prior) render.Graph {
 			g.Need(id, host, "")
 		}
 	}
+	blocks := map[string][]config.Session{}
 	for _, s := range intent.Sessions {
-		if len(s.DependsOn)+len(s.Lifecycle.Triggers) == 0 {
-			continue
+		blocks[s.Address.Name] = append(blocks[s.Address.Name], s)
+	}
+	for _, s := range intent.Sessions {
+		for _, name := range s.DependsOn {
+			needBlock(&g, s, name, blocks[name], "depends_on")
 		}
-		for _, of := range intent.Sessions {
-			if slices.Contains(s.DependsOn, of.Address.Name) {
-				g.Need(graphID(s), graphID(of), "depends_on")
+		for _, t := range s.Lifecycle.Triggers {
+			covered := blocks[t.Of.Address.Name]
+			if !t.Of.Block {
+				covered = slices.DeleteFunc(slices.Clone(covered), func(o config.Session) bool { return !t.Of.Covers(o.Address) })
 			}
-			if slices.ContainsFunc(s.Lifecycle.Triggers, func(t config.Trigger) bool { return t.Of.Covers(of.Address) }) {
-				g.Need(graphID(s), graphID(of), "replace_triggered_by")
-			}
+			needBlock(&g, s, t.Of.Address.Name, covered, "replace_triggered_by")
 		}
 	}
 	return g
+}
+
+// manySessions is from how many sessions on a block has a node: an edge from each of a thousand sessions to each of
+// another thousand shows nothing.
+const manySessions = 9
+
+// needBlock adds the edges from a session to those of a block.
+func needBlock(g *render.Graph, s config.Session, block string, of []config.Session, why string) {
+	if len(of) < manySessions {
+		for _, o := range of {
+			g.Need(graphID(s), graphID(o), why)
+		}
+		return
+	}
+	id := "session." + block
+	if g.Add(public.Node{ID: id, Kind: render.SessionNode, Label: fmt.Sprintf("%s\n%d sessions", block, len(of))}) {
+		for _, o := range of {
+			g.Need(id, graphID(o), "")
+		}
+	}
+	g.Need(graphID(s), id, why)
 }
 
 // graphID is a session's address; if a variable without a value decides the number of

@@ -29,15 +29,17 @@ const (
 	StepNode    = "step"
 )
 
-// Add puts a node into the graph, once.
-func (g *Graph) Add(n public.Node) {
+// Add puts a node into the graph, once, and reports whether it was new.
+func (g *Graph) Add(n public.Node) bool {
 	if g.nodes == nil {
 		g.nodes = map[string]bool{}
 	}
-	if !g.nodes[n.ID] {
-		g.nodes[n.ID] = true
-		g.Nodes = append(g.Nodes, n)
+	if g.nodes[n.ID] {
+		return false
 	}
+	g.nodes[n.ID] = true
+	g.Nodes = append(g.Nodes, n)
+	return true
 }
 
 // Need adds the edge from a node to one that it needs, once.

@@ -161,20 +161,20 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	if err := ctx.Err(); err != nil {
 		return response{}, err
 	}
-	return c.send(r, deadline, deadline)
+	return c.send(r, deadline)
 }
 
-// send sends a request. deadline is that of each part of it, limit that of the whole. The caller has the child.
-func (c *child) send(r request, deadline, limit time.Duration) (response, error) {
+// send sends a request. The caller has the child.
+func (c *child) send(r request, deadline time.Duration) (response, error) {
 	if c.options.Deadline != 0 {
-		limit, deadline = limit/deadline*c.options.Deadline, c.options.Deadline
+		deadline = c.options.Deadline
 	}
 	r.Deadline = int64(deadline)
 	fresh := c.line == nil
 	if err := c.start(); err != nil {
 		return response{}, err
 	}
-	late := time.AfterFunc(limit+grace, c.line.kill)
+	late := time.AfterFunc(deadline+grace, c.line.kill)
 	defer late.Stop()
 	if fresh {
 		if err := c.greet(r); err != nil {

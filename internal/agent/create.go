@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -86,7 +85,6 @@ func (l *nvmlLibrary) createSlices(r request) ([]created, error) {
 	l.created.Store(&[]created{})
 	for i := range all {
 		if m := &all[i]; m.err == nil {
-			l.extend()
 			m.slice, m.err = l.createSlice(d, m.request, before)
 		}
 		soFar := prose.Each(all[:i+1], making.created)
@@ -94,14 +92,6 @@ func (l *nvmlLibrary) createSlices(r request) ([]created, error) {
 	}
 	l.noteMade(all)
 	return prose.Each(all, making.created), nil
-}
-
-// extend gives the next slice as much time as the first one had.
-func (l *nvmlLibrary) extend() {
-	if !l.watchdog.Stop() {
-		select {} // the watchdog is answering and ends the process
-	}
-	l.watchdog.Reset(l.deadline)
 }
 
 // unfinished is the answer to a request in which a call hangs. Slices that come after that call are not there.
@@ -249,7 +239,7 @@ func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resourc
 // createBatch creates slices of one GPU. The caller has the child.
 func (c *Client) createBatch(all []*asked) {
 	r := request{Holder: c.holder, Op: opCreateSlices, GPU: all[0].Slice.GPU, Creates: prose.Each(all, func(a *asked) creation { return a.creation })}
-	answer, err := c.changes.send(r, changeDeadline, time.Duration(1+len(all))*changeDeadline)
+	answer, err := c.changes.send(r, changeDeadline)
 	for i, a := range all {
 		a.answered, a.err = true, err
 		if len(answer.Created) != len(all) {

@@ -50,7 +50,6 @@ type nvmlLibrary struct {
 	now      atomic.Pointer[site]      // the call under way, for the watchdog
 	made     atomic.Pointer[int]       // the GPU instance of a slice that is being made, likewise
 	created  atomic.Pointer[[]created] // what became of the slices of the request so far, likewise
-	watchdog *time.Timer
 }
 
 type site struct{ call, gpu string }

@@ -50,7 +50,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 		if l.guard != nil || deadline <= 0 || deadline > changeDeadline {
 			deadline = changeDeadline
 		}
-		l.watchdog = time.AfterFunc(deadline, func() {
+		watchdog := time.AfterFunc(deadline, func() {
 			time.AfterFunc(time.Second, func() { os.Exit(1) }) // even if the client does not read the answer
 			hung := l.hung(deadline)
 			answer := l.unfinished(r, hung)
@@ -61,7 +61,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 			os.Exit(1)
 		})
 		answer := l.handle(r, deadline)
-		if !l.watchdog.Stop() {
+		if !watchdog.Stop() {
 			select {} // the watchdog is answering and ends the process
 		}
 		if err := write(out, answer); err != nil {

@@ -20,7 +20,7 @@ func (inv *invocation) graph() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph",
 		Short: "Draw the dependencies of sessions or steps, for Graphviz",
-		Long: `Write a graph in the DOT language: the sessions with their hosts, their GPUs, and the sessions whose changes replace them; or, with --steps, the steps of the plan, each with edges to the steps that it waits for.
+		Long: `Write a graph in the DOT language: the sessions with their hosts, their GPUs, and the sessions whose changes replace them, a block of 9 or more as one; or, with --steps, the steps of the plan, each with edges to the steps that it waits for.
 
   cosplay graph | dot -Tsvg > fleet.svg`,
 		Args: noArgs,
@@ -94,7 +94,8 @@ func fleetGraph(intent *config.Intent, prior resource.Prior) render.Graph {
 		for _, t := range s.Lifecycle.Triggers {
 			covered := blocks[t.Of.Address.Name]
 			if !t.Of.Block {
-				covered = slices.DeleteFunc(slices.Clone(covered), func(o config.Session) bool { return !t.Of.Covers(o.Address) })
+				i := slices.IndexFunc(covered, func(o config.Session) bool { return t.Of.Covers(o.Address) })
+				covered = covered[max(i, 0) : i+1] // that one, or none
 			}
 			needBlock(&g, s, t.Of.Address.Name, covered, "replace_triggered_by")
 		}

@@ -19,8 +19,8 @@ type Lines struct {
 	First func() []byte
 }
 
-// Append appends a line, which has no newline at its end, or several. After an incomplete line, which a full disk or a kill can leave, it
-// begins a new one.
+// Append appends a line, which has no newline at its end, or several. After an incomplete line, which a full disk or a
+// kill can leave, it begins a new one.
 func (l Lines) Append(line []byte) error {
 	file, err := os.OpenFile(l.Path, os.O_RDWR|os.O_APPEND|os.O_CREATE, l.Mode)
 	if err != nil {

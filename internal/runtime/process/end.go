@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,7 +59,7 @@ func (r Runtime) sessionOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	mark := []byte("LD_LIBRARY_PATH=" + r.Base + "/")
+	mark := []byte("LD_LIBRARY_PATH=" + filepath.Clean(r.Base) + "/")
 	for variable := range bytes.SplitSeq(environment, []byte{0}) {
 		if rest, marked := bytes.CutPrefix(variable, mark); marked {
 			first, _, _ := bytes.Cut(rest, []byte(":"))

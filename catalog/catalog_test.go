@@ -280,6 +280,14 @@ func TestUnknownNames(t *testing.T) {
 	if want := `unknown GPU to run on "h2000". The catalog has no such GPU. Did you mean "h200"? It has p100, p100-sxm2, v100, t4, `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("HostModel(\"h2000\"): %v", err)
 	}
+	if check := CheckHost("h2000"); check == nil || check.Error() != err.Error() {
+		t.Errorf("CheckHost(\"h2000\"): %v", check)
+	}
+	for _, h := range Hosts() {
+		if err := CheckHost(h.Model.Name); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestComplete(t *testing.T) {

@@ -15,11 +15,9 @@ import (
 	"cosplay/internal/sim"
 )
 
-// together has a client create slices of a GPU at the same time, of which a request has as many as it can, and returns
-// the error of each.
-func together(t *testing.T, c *Client, gpu string, count int) []error {
+// together has a client create seven slices of a GPU at the same time, in one request, and returns the error of each.
+func together(t *testing.T, c *Client, gpu string) (errs [7]error) {
 	t.Helper()
-	errs := make([]error, count)
 	c.changes.mu.Lock()
 	var all sync.WaitGroup
 	for i := range errs {
@@ -62,7 +60,7 @@ func TestSlicesTogether(t *testing.T) {
 	if _, err := host.CreateSlice(0, "1g.18gb", 3); err != nil {
 		t.Fatal(err)
 	}
-	for i, err := range together(t, c, gpu, 7) {
+	for i, err := range together(t, c, gpu) {
 		if (err != nil) != (i == 3) {
 			t.Errorf("slot %d: %v", i, err)
 		}
@@ -84,40 +82,51 @@ func TestSlicesTogether(t *testing.T) {
 	}
 }
 
-// TestMoreSlicesThanARequestHas: each gets its answer.
+// TestMoreSlicesThanARequestHas: a slice behind those that fill a request gets its answer from the next one.
 func TestMoreSlicesThanARequestHas(t *testing.T) {
 	_, c, gpu := holding(t, Options{})
-	for i, err := range together(t, c, gpu, maxCreates+6) {
-		if (err != nil) != (i > 6) {
-			t.Errorf("slot %d: %v", i, err)
+	before := make([]*asked, maxCreates)
+	for i := range before { // at places that the GPU does not have
+		before[i] = &asked{creation: creation{resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 10 + i, Size: 1}, resource.Need{SMs: 16}}}
+		c.creates.add(before[i])
+	}
+	made, err := c.CreateSlice(t.Context(), resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 3, Size: 1}, resource.Need{SMs: 16})
+	if err != nil || made.UUID == "" {
+		t.Errorf("made %+v, %v", made, err)
+	}
+	for i, other := range before {
+		if !other.answered || other.err == nil {
+			t.Errorf("slot %d: answered %v, %v", 10+i, other.answered, other.err)
 		}
 	}
 }
 
 // TestSliceHangs: the slices before the call that hangs are known, and those after it were not begun.
 func TestSliceHangs(t *testing.T) {
-	host, c, gpu := holding(t, Options{Deadline: time.Second})
-	if err := host.SetFault(sim.Fault{Function: "nvmlDeviceCreateGpuInstanceWithPlacement", Nth: 3, Action: sim.Hang}); err != nil {
-		t.Fatal(err)
-	}
-	made, hung, unbegun := 0, 0, 0
-	for i, err := range together(t, c, gpu, 7) {
-		var at *Error
-		switch {
-		case err == nil:
-			made++
-		case !errors.As(err, &at) || !strings.Contains(err.Error(), "no answer within 1s") || at.GPUInstance != nil:
-			t.Errorf("slot %d: %v", i, err)
-		case at.Sure:
-			unbegun++
-		default:
-			hung++
+	for _, nth := range []int{1, 3} {
+		host, c, gpu := holding(t, Options{Deadline: time.Second})
+		if err := host.SetFault(sim.Fault{Function: "nvmlDeviceCreateGpuInstanceWithPlacement", Nth: nth, Action: sim.Hang}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if made != 2 || hung != 1 || unbegun != 4 {
-		t.Errorf("%d slices were made, %d hung, %d were not begun", made, hung, unbegun)
-	}
-	if now := read(t, c).GPUs[0].Slices; len(now) != 2 {
-		t.Errorf("the GPU has %+v", now)
+		made, hung, unbegun := 0, 0, 0
+		for i, err := range together(t, c, gpu) {
+			var at *Error
+			switch {
+			case err == nil:
+				made++
+			case !errors.As(err, &at) || !strings.Contains(err.Error(), "no answer within 1s") || at.GPUInstance != nil:
+				t.Errorf("slot %d: %v", i, err)
+			case at.Sure:
+				unbegun++
+			default:
+				hung++
+			}
+		}
+		if made != nth-1 || hung != 1 || unbegun != 7-nth {
+			t.Errorf("call %d hangs: %d slices were made, %d hung, %d were not begun", nth, made, hung, unbegun)
+		}
+		if now := read(t, c).GPUs[0].Slices; len(now) != made {
+			t.Errorf("call %d hangs: the GPU has %+v", nth, now)
+		}
 	}
 }

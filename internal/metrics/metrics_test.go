@@ -28,8 +28,15 @@ func everything() Fleet {
 	}
 	gpu := resource.GPU{Host: "local", UUID: "GPU-0", MIG: true, SMClockMHz: 1575, PowerMW: 700_000, DrawMW: 90_000, TemperatureC: 40, MemoryUsedMiB: 1024, UtilizationPercent: new(7)}
 	gpu.Model.MemorySlices = 8
+	slice := func(profile string, start, size int, uuid string) resource.LiveSlice {
+		return resource.LiveSlice{Slice: resource.Slice{Host: "local", GPU: "GPU-0", Profile: profile, Start: start, Size: size}, Handle: resource.Handle{GPUInstance: start + 7, UUID: uuid}}
+	}
+	own := slice("1g.18gb", 0, 1, "MIG-own")
+	gpu.Slices = []resource.LiveSlice{own, slice("2g.35gb", 2, 2, "MIG-theirs")}
+	worker := session(at)
+	worker.Slice, worker.Handle = own.Slice, &own.Handle
 	return Fleet{
-		Version: "1", Prior: resource.Prior{Sessions: []resource.PriorSession{session(at), session(gone)}},
+		Version: "1", Prior: resource.Prior{Sessions: []resource.PriorSession{worker, session(gone)}},
 		Live:  resource.Live{Hosts: []resource.Host{{Name: "local", GPUs: []resource.GPU{gpu}, Bodies: []resource.Body{{Session: "worker", Host: "local", Runtime: "docker", State: resource.Running}}}}},
 		Drift: []diff.Drift{{Class: diff.BodyMissing, Host: "local", GPU: "GPU-0", Session: &gone}},
 		Used:  map[resource.Address]resource.Use{at: {NowBytes: 3 << 30, PeakMiB: 4096, OutOfMemory: 2}},
@@ -79,7 +86,9 @@ func TestFile(t *testing.T) {
 		{of("cosplay_session_up", "session.gone"), 0, "not up"},
 		{of("cosplay_session_expiry_timestamp_seconds", "session.worker"), 1_800_003_600, "end"},
 		{of("cosplay_gpu_sm_clock_hertz"), 1575e6, "clock"},
-		{of("cosplay_gpu_slots", "free"), 8, "free slots"},
+		{of("cosplay_gpu_slots", "project"), 1, "slots of the project"},
+		{of("cosplay_gpu_slots", "others"), 2, "slots of others"},
+		{of("cosplay_gpu_slots", "free"), 5, "free slots"},
 		{of("cosplay_drift", "session.gone"), 1, "drift"},
 	} {
 		if c.got != c.want {

@@ -63,7 +63,7 @@ func (r Runtime) sessionOf(pid int) string {
 	for variable := range bytes.SplitSeq(environment, []byte{0}) {
 		if rest, marked := bytes.CutPrefix(variable, mark); marked {
 			first, _, _ := bytes.Cut(rest, []byte(":"))
-			if session, is := strings.CutSuffix(string(first), "/"+libraryDir); is && !strings.Contains(session, "/") {
+			if session, is := strings.CutSuffix(string(first), "/"+libraryDir); is {
 				return session
 			}
 		}

@@ -22,6 +22,9 @@ import (
 // FiguresFile is the name of the figures file.
 const FiguresFile = "figures"
 
+// LibraryDir is the name of the folder with the facades, where a session's programs search first.
+const LibraryDir = "lib"
+
 // UsageFile is the name of the usage file, beside the figures file.
 const UsageFile = "usage"
 
@@ -74,7 +77,7 @@ func Install(dir string, s resource.Session, given resource.Handle, nvml, cuda s
 	}
 	// The facades come last: without the files that they need they would not load, or would show the physical GPU.
 	for library := range behind {
-		if err := linkFacade(base, filepath.Join(dir, "lib", library), library); err != nil {
+		if err := linkFacade(base, filepath.Join(dir, LibraryDir, library), library); err != nil {
 			return fmt.Errorf("linking the facade: %w", err)
 		}
 	}

@@ -312,7 +312,7 @@ func checkOf(file string) string {
 		return verify.DriverCheck
 	case filepath.Base(file) == UsageFile:
 		return verify.UsageCheck
-	case strings.HasPrefix(file, "lib/"), strings.HasPrefix(file, "real/"), strings.Contains(file, "/lib/"):
+	case strings.HasPrefix(file, LibraryDir+"/"), strings.HasPrefix(file, RealDir+"/"), strings.Contains(file, "/"+LibraryDir+"/"):
 		return verify.FacadesCheck
 	}
 	return verify.FiguresCheck

@@ -84,9 +84,19 @@ var usageHeaders = func() [2][]byte {
 
 // counts reports whether a usage file begins as programs require, and returns the use if the rest is sound too.
 func (f Folder) counts(name string) (begins bool, use *resource.Use) {
+	fd, err := openSmall(f.fd, name)
+	if err != nil {
+		return false, nil
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return countsIn(fd)
+}
+
+// countsIn is counts for a file that is open.
+func countsIn(fd int) (begins bool, use *resource.Use) {
 	c := accountBuffers.Get().(*accountBuffer)
 	defer accountBuffers.Put(c)
-	size, err := readUpTo(f.fd, name, c.bytes())
+	size, err := readOnce(fd, c.bytes())
 	if err != nil {
 		return false, nil
 	}
@@ -222,18 +232,27 @@ func (c *accountBuffer) accounts(size int) (accounts []Usage, sound bool) {
 // readUpTo reads the beginning of a regular file in a folder. A command reads thousands of small files: os.ReadFile
 // makes twice as many system calls, and garbage.
 func readUpTo(folder int, path string, buffer []byte) (n int, err error) {
-	fd, err := openAt(folder, path, unix.O_RDONLY|unix.O_NONBLOCK) // it does not wait for the writer of a pipe
+	fd, err := openSmall(folder, path)
 	if err != nil {
 		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer func() { _ = unix.Close(fd) }()
-	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		n, err = unix.Read(fd, buffer)
-	}
-	if err != nil {
+	if n, err = readOnce(fd, buffer); err != nil {
 		return 0, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	return n, nil
+}
+
+// openSmall opens a file for readOnce. It does not wait for the writer of a pipe.
+func openSmall(folder int, path string) (fd int, err error) {
+	return openAt(folder, path, unix.O_RDONLY|unix.O_NONBLOCK)
+}
+
+func readOnce(fd int, buffer []byte) (n int, err error) {
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		n, err = unix.Read(fd, buffer)
+	}
+	return n, err
 }
 
 // readAccount returns false if the account is not sound: the session's programs can write any values.

@@ -360,6 +360,7 @@ type Body struct {
 	Damaged string `json:"damaged,omitempty"`  // which part of the disguise is not as it was written, in words; as read
 	Foreign bool   `json:"foreign,omitempty"`  // imported: cosplay did not create it, and identifies it by its ID alone
 	Serial  int    `json:"serial,omitempty"`   // of the state after the run that created it; 0 where an older cosplay did
+	Stamp   string `json:"stamp,omitempty"`    // of a session folder as it was created: see disguise.Stamper; the state's alone
 
 	// SecretsInEnv is true for a container of an older cosplay, which put sensitive values into the container's own
 	// environment; as read.

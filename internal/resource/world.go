@@ -264,12 +264,13 @@ type Owner struct {
 	Bodies   []string // IDs of bodies that the state has
 	Imported []Body   // bodies in the state that cosplay did not create
 
-	Names map[string]string // of bodies that the configuration names, by session ID
+	Names   map[string]string // of bodies that the configuration names, by session ID
+	Stamped map[string]*Body  // bodies with a stamp, by session ID
 }
 
 // Owner identifies what the state owns.
 func (p Prior) Owner() Owner {
-	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1, Names: map[string]string{}}
+	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1, Names: map[string]string{}, Stamped: map[string]*Body{}}
 	for _, s := range p.Sessions {
 		if s.Spec.Name != "" {
 			o.Names[s.ID] = s.Spec.Name
@@ -280,6 +281,9 @@ func (p Prior) Owner() Owner {
 		o.Bodies = append(o.Bodies, s.Body.ID)
 		if s.Body.Foreign {
 			o.Imported = append(o.Imported, *s.Body)
+		}
+		if s.Body.Stamp != "" {
+			o.Stamped[s.ID] = s.Body
 		}
 	}
 	return o

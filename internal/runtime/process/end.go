@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cosplay/internal/disguise"
 	"cosplay/internal/runtime"
 )
 
@@ -63,7 +64,7 @@ func (r Runtime) sessionOf(pid int) string {
 	for variable := range bytes.SplitSeq(environment, []byte{0}) {
 		if rest, marked := bytes.CutPrefix(variable, mark); marked {
 			first, _, _ := bytes.Cut(rest, []byte(":"))
-			if session, is := strings.CutSuffix(string(first), "/"+libraryDir); is {
+			if session, is := strings.CutSuffix(string(first), "/"+disguise.LibraryDir); is {
 				return session
 			}
 		}

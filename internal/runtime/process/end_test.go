@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cosplay/internal/disguise"
 )
 
 // TestEnd: only the programs of the session end: at once where they accept SIGTERM, else after the grace period.
@@ -16,7 +18,7 @@ func TestEnd(t *testing.T) {
 	r := Runtime{Base: t.TempDir()}
 	start := func(session, script string) *exec.Cmd {
 		command := exec.Command("sh", "-c", script)
-		command.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(r.Base, session, libraryDir)+":/x")
+		command.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(r.Base, session, disguise.LibraryDir)+":/x")
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}

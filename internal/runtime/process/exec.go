@@ -147,7 +147,7 @@ func environment(dir string, s resource.Session, sliceID string) map[string]stri
 	env := disguise.Environment(s, sliceID, false) // a program without the facade must not use the neighbour's slice
 	maps.Copy(env, disguise.MPS(s, resource.MPS{Folder: s.MPS}.Pipes()))
 	maps.Copy(env, s.Secret)
-	library := filepath.Join(dir, libraryDir)
+	library := filepath.Join(dir, disguise.LibraryDir)
 	if rest := cmp.Or(env["LD_LIBRARY_PATH"], os.Getenv("LD_LIBRARY_PATH")); rest != "" {
 		library += ":" + rest
 	}
@@ -163,7 +163,7 @@ const generations = 64
 // there, and loads libraries from the session's folder first. The environment of other
 // users' processes is not readable; they do not run in a session.
 func Runs(pid int, c resource.Body) bool {
-	mark := []byte("LD_LIBRARY_PATH=" + filepath.Join(c.ID, libraryDir))
+	mark := []byte("LD_LIBRARY_PATH=" + filepath.Join(c.ID, disguise.LibraryDir))
 	for range generations {
 		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {

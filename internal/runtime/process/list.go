@@ -26,8 +26,18 @@ func (r Runtime) List(context.Context) ([]resource.Body, error) {
 	}
 	all := make([]resource.Body, 0, len(entries))
 	l := lister{Runtime: r, inspector: disguise.Inspector{Version: r.Version}, summer: r.summer()}
+	if len(r.Stamped) > 0 {
+		if stamper, err := r.stamper(); err == nil {
+			l.stamper = stamper
+			defer stamper.Close()
+		}
+	}
 	for _, e := range entries {
 		if e.Name() == shared.Dir {
+			continue
+		}
+		if c, same := l.recorded(e.Name()); same {
+			all = append(all, c)
 			continue
 		}
 		dir := filepath.Join(r.Base, e.Name())
@@ -48,9 +58,22 @@ func (r Runtime) List(context.Context) ([]resource.Body, error) {
 // lister reads all folders, with what it needs for each of them.
 type lister struct {
 	Runtime
+	stamper   *disguise.Stamper // nil if the state has no stamps
 	inspector disguise.Inspector
 	summer    hash.Hash
 	buffer    []byte
+}
+
+// recorded returns a session as the state has it, if nothing has changed in its folder since.
+func (l *lister) recorded(session string) (resource.Body, bool) {
+	was := l.Stamped[session]
+	if was == nil || l.stamper == nil {
+		return resource.Body{}, false
+	}
+	same, use := l.stamper.Same(session, was.Stamp)
+	c := *was
+	c.ID, c.Use, c.Stamp = filepath.Join(l.Base, session), use, "" // the project may have been moved
+	return c, same
 }
 
 // inspect reads the session in a folder, and which parts of it are damaged or outdated.
@@ -74,7 +97,7 @@ func (l *lister) listed(folder disguise.Folder) (c resource.Body, err error) {
 		return c, err
 	}
 	if c, ok := untouched(l.buffer, l.summer); ok && c.Session == filepath.Base(folder.Dir) {
-		c.ID = folder.Dir // the project may have been moved
+		c.ID = folder.Dir // as in recorded
 		return c, nil
 	}
 	f, err := parseFigures(folder.Dir, l.buffer)
@@ -93,6 +116,9 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 		switch f, err := readFigures(filepath.Join(r.Base, c.Session)); {
 		case err == nil:
 			one.Session = f.Session
+			if c.Damaged == "" && c.Outdated == nil {
+				r.stamp(&one.Body)
+			}
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged):
 			return nil, err
 		}

@@ -19,10 +19,7 @@ import (
 	"cosplay/internal/shared"
 )
 
-const (
-	figuresFile = "session.json"
-	libraryDir  = "lib"
-)
+const figuresFile = "session.json"
 
 // Runtime keeps the session folders of one host of a project.
 type Runtime struct {
@@ -31,6 +28,8 @@ type Runtime struct {
 	Key     string // of the state, for hashes
 	Serial  int    // of the state after the run that creates the sessions
 	Version string // of cosplay
+
+	Stamped map[string]*resource.Body // with stamps, as the state has them, by session
 
 	found func() (behind, error) // found once: a search reads the loader's configuration
 }
@@ -52,7 +51,7 @@ func (r Runtime) find() (l behind, err error) {
 func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Body, error) {
 	dir := filepath.Join(r.Base, s.ID)
 	// The folder holds sensitive values, so an existing one is closed as well.
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, libraryDir), 0o700), os.Chmod(dir, 0o700)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, disguise.LibraryDir), 0o700), os.Chmod(dir, 0o700)); err != nil {
 		return resource.Body{}, fmt.Errorf("create the session folder: %w", err)
 	}
 	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
@@ -73,7 +72,29 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	made := r.body(dir, s, given.UUID)
 	made.Serial = r.Serial
 	// Last, since the folder counts as complete once session.json exists.
-	return made, r.writeFigures(dir, figures{Body: &made, Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret})
+	err = r.writeFigures(dir, figures{Body: &made, Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret})
+	if err == nil {
+		r.stamp(&made)
+	}
+	return made, err
+}
+
+// stamp stamps the body of an intact session folder. Without a stamp, List inspects all of the folder.
+func (r Runtime) stamp(c *resource.Body) {
+	stamper, err := r.stamper()
+	if err != nil {
+		return
+	}
+	defer stamper.Close()
+	c.Stamp, _ = stamper.Stamp(c.Session)
+}
+
+func (r Runtime) stamper() (*disguise.Stamper, error) {
+	of, err := r.found()
+	if err != nil {
+		return nil, err
+	}
+	return disguise.NewStamper(r.Base, of.nvml, of.cuda, figuresFile)
 }
 
 func (r Runtime) body(dir string, s resource.Session, sliceID string) resource.Body {
@@ -139,7 +160,7 @@ var Driver = runtime.Driver{
 }
 
 func open(h runtime.Host) Runtime {
-	r := Runtime{Base: h.Folders, Library: h.Library, Key: h.Owner.Key, Serial: h.Owner.Serial, Version: h.Version}
+	r := Runtime{Base: h.Folders, Library: h.Library, Key: h.Owner.Key, Serial: h.Owner.Serial, Stamped: h.Owner.Stamped, Version: h.Version}
 	r.found = sync.OnceValues(r.find)
 	return r
 }

@@ -38,7 +38,15 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 	return open(runtime.Host{Folders: filepath.Join(dir, "sessions"), Library: library, Owner: resource.Owner{Key: "key"}, Version: "1.0"}), s
 }
 
+// prepare returns the body as List reports it.
 func prepare(t *testing.T, r Runtime, s resource.Session) resource.Body {
+	t.Helper()
+	c := prepareStamped(t, r, s)
+	c.Stamp = ""
+	return c
+}
+
+func prepareStamped(t *testing.T, r Runtime, s resource.Session) resource.Body {
 	t.Helper()
 	c, err := r.Prepare(context.Background(), s, resource.Handle{UUID: "MIG-1"})
 	if err != nil {
@@ -180,7 +188,7 @@ func TestCommand(t *testing.T) {
 		"GPU_COSPLAY_VRAM_GB":  "6",
 		"GPU_COSPLAY_TDP_W":    "160",
 		"CUDA_VISIBLE_DEVICES": "MIG-1",
-		"LD_LIBRARY_PATH":      filepath.Join(made.ID, libraryDir) + ":/theirs",
+		"LD_LIBRARY_PATH":      filepath.Join(made.ID, disguise.LibraryDir) + ":/theirs",
 		"PYTHONPATH":           filepath.Join(made.ID, "python") + ":/mine",
 		"NVIDIA_TF32_OVERRIDE": "0",
 		"PWD":                  s.Workspace,
@@ -192,7 +200,7 @@ func TestCommand(t *testing.T) {
 	if to, err := os.Readlink(filepath.Join(made.ID, "real", "libnvidia-ml.so.1")); err != nil || to != r.Library {
 		t.Errorf("the library behind the disguise is %q, %v", to, err)
 	}
-	if info, err := os.Lstat(filepath.Join(made.ID, libraryDir, "libnvidia-ml.so.1")); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Lstat(filepath.Join(made.ID, disguise.LibraryDir, "libnvidia-ml.so.1")); err != nil || !info.Mode().IsRegular() {
 		t.Errorf("the library in front: %v, %v", info, err)
 	}
 }
@@ -387,6 +395,7 @@ func TestSeveralGPUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	made.Stamp = ""
 	accounts, err := disguise.ReadAccounts(filepath.Join(made.ID, disguise.UsageFile))
 	if err != nil || len(accounts) != 2 {
 		t.Errorf("the accounts are %+v, %v", accounts, err)

@@ -47,7 +47,7 @@ func (r Runtime) seal(dir string, cuda bool) error {
 		if err != nil {
 			return err
 		}
-		files = append(files, filepath.Join(libraryDir, library), filepath.Join(libraryDir, disguise.Short(library)))
+		files = append(files, filepath.Join(disguise.LibraryDir, library), filepath.Join(disguise.LibraryDir, disguise.Short(library)))
 		drivers = append(drivers, behind)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, disguise.PythonDir)); err == nil {

@@ -1,0 +1,168 @@
+package disguise
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"cosplay/driver"
+	"cosplay/internal/resource"
+	"cosplay/internal/shared"
+)
+
+// Stamper makes stamps of session folders. A stamp stays equal while nothing has changed that Inspector.Look examines in
+// the folder, and costs a third of its time. A different stamp proves nothing: a copy of a sound folder has one.
+// Use a Stamper for one snapshot only. It is not safe for concurrent use, and the caller closes it.
+//
+// The names in a folder lead to the same files as before while the folder has the same inode and ctime, which no program
+// can set. So what sessions share is inspected once for all of them. The usage file is written by the session's
+// programs: of it only size and mode count.
+type Stamper struct {
+	base    Folder                 // of the session folders
+	ground  []byte                 // what all stamps depend on
+	sources map[string]unix.Stat_t // of the facades in the shared folder, by the name of the library
+	own     []string               // paths in a session's folder that it shares with no other
+	intact  map[string]bool        // trees, by name
+	buffer  []byte
+}
+
+// NewStamper makes stamps of the folders in base. nvml and cuda are as for Install, and own are files in a session's
+// folder beside its figures.
+func NewStamper(base, nvml, cuda string, own ...string) (*Stamper, error) {
+	digest, err := facadesDigest()
+	if err != nil {
+		return nil, err
+	}
+	s := &Stamper{ground: []byte(digest), sources: map[string]unix.Stat_t{}, intact: map[string]bool{}}
+	for _, part := range append([]string{".", LibraryDir, FiguresFile}, own...) {
+		s.own = append(s.own, "/"+part)
+	}
+	for _, behind := range []struct{ library, path string }{{driver.NVML, nvml}, {driver.CUDA, cuda}} {
+		if behind.path == "" {
+			continue
+		}
+		facade, err := shownBeside[behind.library]()
+		if err != nil {
+			return nil, err
+		}
+		var now, source unix.Stat_t
+		err = errors.Join(unix.Stat(behind.path, &now), unix.Lstat(filepath.Join(base, shared.Dir, facade.Name), &source))
+		if err != nil {
+			return nil, fmt.Errorf("inspecting the %s: %w", facades[behind.library].words, err)
+		}
+		s.ground = content(content(append(s.ground, behind.path...), &now), &source)
+		s.sources[behind.library] = source
+	}
+	s.base, err = OpenFolder(base)
+	return s, err
+}
+
+// Close closes the folder of the session folders.
+func (s *Stamper) Close() { s.base.Close() }
+
+// content appends what identifies the content of a file that has many names: each new name changes its ctime.
+func content(to []byte, of *unix.Stat_t) []byte {
+	for _, n := range []uint64{of.Ino, uint64(of.Size), uint64(of.Mtim.Nano())} {
+		to = binary.AppendUvarint(to, n)
+	}
+	return to
+}
+
+// Stamp makes the stamp of a session's folder, directly after it was written. It is "" if the folder shares nothing,
+// as in a file system without hard links.
+func (s *Stamper) Stamp(session string) (string, error) {
+	for library, source := range s.sources {
+		var link unix.Stat_t
+		err := unix.Fstatat(s.base.fd, filepath.Join(session, LibraryDir, library), &link, unix.AT_SYMLINK_NOFOLLOW)
+		if err != nil || link.Ino != source.Ino || link.Dev != source.Dev {
+			return "", err
+		}
+	}
+	var usage *unix.Stat_t
+	if _, counted := s.sources[driver.CUDA]; counted {
+		usage = new(unix.Stat_t)
+		if err := unix.Fstatat(s.base.fd, session+"/"+UsageFile, usage, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return "", err
+		}
+	}
+	stamp, err := s.sum(session, usage)
+	if err != nil {
+		return "", err
+	}
+	for _, tree := range []string{RealDir, PythonDir} {
+		to, err := os.Readlink(filepath.Join(s.base.Dir, session, tree))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		stamp += " " + filepath.Base(to)
+	}
+	return stamp, nil
+}
+
+// Same reports whether a session's folder still has this stamp, and returns the use that its programs have counted.
+func (s *Stamper) Same(session, stamp string) (same bool, use *resource.Use) {
+	sum, trees, _ := strings.Cut(stamp, " ")
+	for tree := range strings.FieldsSeq(trees) {
+		if !s.isIntact(tree) {
+			return false, nil
+		}
+	}
+	if _, counted := s.sources[driver.CUDA]; !counted {
+		now, err := s.sum(session, nil)
+		return err == nil && now == sum, nil
+	}
+	fd, err := openSmall(s.base.fd, session+"/"+UsageFile)
+	if err != nil {
+		return false, nil
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var usage unix.Stat_t
+	if unix.Fstat(fd, &usage) != nil {
+		return false, nil
+	}
+	if now, err := s.sum(session, &usage); err != nil || now != sum {
+		return false, nil
+	}
+	return countsIn(fd)
+}
+
+// sum identifies what is a session's alone: the stamp without the names of trees. usage is nil for a session without
+// the disguise of CUDA.
+func (s *Stamper) sum(session string, usage *unix.Stat_t) (string, error) {
+	var now unix.Stat_t
+	all := append(s.buffer[:0], s.ground...)
+	for _, part := range s.own {
+		if err := unix.Fstatat(s.base.fd, session+part, &now, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return "", err
+		}
+		all = binary.AppendUvarint(binary.AppendUvarint(content(all, &now), uint64(now.Ctim.Nano())), uint64(now.Mode))
+	}
+	if usage != nil {
+		all = binary.AppendUvarint(binary.AppendUvarint(all, uint64(usage.Size)), uint64(usage.Mode))
+	}
+	s.buffer = all
+	sum := sha256.Sum256(all)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// isIntact reports whether a tree in the shared folder is as it was sealed.
+func (s *Stamper) isIntact(tree string) bool {
+	intact, known := s.intact[tree]
+	if !known {
+		var i Inspector
+		intact = len(i.inTree(filepath.Join(s.base.Dir, shared.Dir), mark{file: tree})) == 0
+		s.intact[tree] = intact
+	}
+	return intact
+}

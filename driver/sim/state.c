@@ -10,8 +10,22 @@ struct sim_host *host;
 static long file = -1;
 static size_t mapped; /* for as many GPUs as a host can have, so that the file may grow */
 static int writable;
-static uint32_t owner;   /* pid that opened the file: a fork shares its lock, so it opens the file again */
 static char thread_lock; /* flock does not hold between threads */
+
+/* Pid that opened the file: a fork shares its lock, so it opens the file again. A fork wipes it, if the kernel can. */
+static uint32_t *owner;
+static uint32_t never_wiped;
+
+static void own_file(void)
+{
+    if (!owner)
+        owner = sys_memory(sizeof *owner);
+    if (!owner || !sys_wiped_on_fork(owner, sizeof *owner))
+        owner = &never_wiped;
+    *owner = sys_pid();
+}
+
+static int is_fork(void) { return owner && (owner == &never_wiped ? *owner != sys_pid() : !*owner); }
 
 static int open_file(void)
 {
@@ -22,7 +36,7 @@ static int open_file(void)
         writable = 0;
         file = sys_open(path, O_RDONLY);
     }
-    owner = sys_pid();
+    own_file();
     return file >= 0;
 }
 
@@ -80,12 +94,11 @@ void state_close(void)
 
 nvmlReturn_t state_lock(void)
 {
-    uint32_t us = sys_pid();
-    if (owner && owner != us)
+    if (is_fork())
         thread_lock = 0; /* held, if at all, by a thread that the fork left behind */
     while (__atomic_test_and_set(&thread_lock, __ATOMIC_ACQUIRE))
         sys_yield();
-    if (file >= 0 && owner != us) {
+    if (file >= 0 && is_fork()) {
         sys_close(file);
         open_file();
     }

@@ -61,6 +61,7 @@ type device struct {
 	index int
 	uuid  string
 	name  string // "GPU 0 (GPU-51a0...)", made once for the many calls
+	constants
 }
 
 func (d device) String() string { return d.name }
@@ -202,6 +203,7 @@ func (l *nvmlLibrary) at(index int) (d device, err error) {
 	if err == nil {
 		d.uuid, d.name = uuid, fmt.Sprintf("GPU %d (%s)", index, uuid)
 	}
+	d.constants = d.ask()
 	return d, err
 }
 

@@ -47,7 +47,7 @@ func spawn(command []string, attr *syscall.SysProcAttr, hold *os.File) (*line, e
 		return nil, err
 	}
 	ended := make(chan struct{})
-	return &line{Writer: in, answers: bufio.NewReader(out),
+	return &line{Writer: in, answers: bufio.NewReaderSize(out, answerBuffer),
 		close: func() error {
 			_ = in.Close()
 			return process.Wait()
@@ -72,12 +72,15 @@ func spawn(command []string, attr *syscall.SysProcAttr, hold *os.File) (*line, e
 	}, nil
 }
 
+// answerBuffer is as large as a pipe, in bytes: the answer of a large host has megabytes.
+const answerBuffer = 64 << 10
+
 func dial(socket string) (*line, error) {
 	conn, err := net.DialTimeout("unix", socket, grace)
 	if err != nil {
 		return nil, err
 	}
-	return &line{Writer: conn, answers: bufio.NewReader(conn),
+	return &line{Writer: conn, answers: bufio.NewReaderSize(conn, answerBuffer),
 		close:  conn.Close,
 		kill:   func() { _ = conn.Close() },
 		errors: func() string { return "" },

@@ -153,7 +153,11 @@ const (
 
 // slicesAt lists the compute instances of GPU instances that start at a slot. uuids are those in a GPU instance.
 func (d device) slicesAt(profiles []gpuProfile, start int, uuids func(instance int) (map[instanceIDs]string, error)) (all []resource.LiveSlice, err error) {
+	var taken uint // the memory slices, as bits: a profile without a free placement has no instances
 	for _, p := range profiles {
+		if !slices.ContainsFunc(p.Starts, func(start int) bool { return taken&bits(start, p.size) == 0 }) {
+			continue
+		}
 		instances, err := get(d, "nvmlDeviceGetGpuInstances", func() ([]nvml.GpuInstance, nvml.Return) {
 			return d.GetGpuInstances(&p.info)
 		})
@@ -165,6 +169,7 @@ func (d device) slicesAt(profiles []gpuProfile, start int, uuids func(instance i
 			if err != nil {
 				return nil, err
 			}
+			taken |= bits(int(info.Placement.Start), int(info.Placement.Size))
 			if start != allStarts && int(info.Placement.Start) != start {
 				continue
 			}
@@ -192,6 +197,8 @@ func (d device) slicesAt(profiles []gpuProfile, start int, uuids func(instance i
 	})
 	return all, nil
 }
+
+func bits(start, size int) uint { return (1<<size - 1) << start }
 
 // maxComputeInstances of a GPU instance are numbered from 0.
 const maxComputeInstances = 8

@@ -20,7 +20,7 @@ import (
 // must not drop a field on which safety rests. Version 1 was the one without a number. The tags of the types of
 // resource and ledger are part of it: testdata/protocol-VERSION.txt lists all fields, and a test fails where they
 // change.
-const Protocol = 5
+const Protocol = 6
 
 // The operations.
 const (

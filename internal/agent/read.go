@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -41,22 +42,34 @@ func (d device) readName(gpu *resource.GPU) (err error) {
 	return err
 }
 
+// constants are what several readings need of a GPU. They are asked once.
+type constants struct {
+	pci        func() (nvml.PciInfo, error)
+	capability func() ([2]int, error) // major, minor
+}
+
+func (d device) ask() constants {
+	return constants{
+		sync.OnceValues(func() (nvml.PciInfo, error) { return get(d, "nvmlDeviceGetPciInfo_v3", d.GetPciInfo) }),
+		sync.OnceValues(func() ([2]int, error) {
+			major, minor, err := get2(d, "nvmlDeviceGetCudaComputeCapability", d.GetCudaComputeCapability)
+			return [2]int{major, minor}, err
+		}),
+	}
+}
+
 func (d device) readPCI(gpu *resource.GPU) error {
-	pci, err := get(d, "nvmlDeviceGetPciInfo_v3", d.GetPciInfo)
+	pci, err := d.pci()
 	if err == nil {
 		gpu.PCI = text(pci.BusId[:])
 	}
 	return err
 }
 
-func (d device) capability() (major, minor int, err error) {
-	return get2(d, "nvmlDeviceGetCudaComputeCapability", d.GetCudaComputeCapability)
-}
-
 func (d device) readCapability(gpu *resource.GPU) error {
-	major, minor, err := d.capability()
+	version, err := d.capability()
 	if err == nil {
-		gpu.Model.ComputeCapability = fmt.Sprintf("%d.%d", major, minor)
+		gpu.Model.ComputeCapability = fmt.Sprintf("%d.%d", version[0], version[1])
 	}
 	return err
 }
@@ -66,9 +79,9 @@ func (d device) readCores(gpu *resource.GPU) error {
 	if err != nil {
 		return err
 	}
-	major, minor, err := d.capability() // without it the SMs cannot be computed from the cores
+	version, err := d.capability() // without it the SMs cannot be computed from the cores
 	if err == nil {
-		gpu.Model.SMs = cores / resource.CoresPerSM(major, minor)
+		gpu.Model.SMs = cores / resource.CoresPerSM(version[0], version[1])
 	}
 	return err
 }
@@ -113,7 +126,7 @@ type board struct {
 
 // board is that of a GPU whose name and memory have been read; its device is 0 if it is not known.
 func (d device) board(gpu resource.GPU, mig bool) board {
-	pci, err := get(d, "nvmlDeviceGetPciInfo_v3", d.GetPciInfo)
+	pci, err := d.pci()
 	if err != nil || gpu.Model.MemoryMiB == 0 {
 		return board{}
 	}
@@ -123,7 +136,7 @@ func (d device) board(gpu resource.GPU, mig bool) board {
 // readLockable reports that a GPU before Volta has no clock locks, as NVML's manual says. Nothing but an attempt would
 // show it.
 func (d device) readLockable(gpu *resource.GPU) error {
-	if major, _, err := d.capability(); err == nil && major < volta {
+	if version, err := d.capability(); err == nil && version[0] < volta {
 		return &Error{Call: "nvmlDeviceSetGpuLockedClocks", GPU: d.name, Code: int(nvml.ERROR_NOT_SUPPORTED), Message: "the GPU is older than Volta and has no clock locks"}
 	}
 	return nil

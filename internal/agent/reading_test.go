@@ -12,19 +12,30 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestReading: a host comes out of the line as it went in, each of its models
-// written once.
+// TestReading: a host comes out of the line as it went in, each of its models written once, and what is the same for
+// the slices of a GPU written once.
 func TestReading(t *testing.T) {
 	of := func(uuid, name string) resource.GPU {
 		return resource.GPU{UUID: uuid, Model: resource.Model{Name: name, ClocksMHz: []int{345, 1980}, Profiles: []resource.Profile{{Name: "1g.18gb", Starts: []int{0, 1}}}}}
 	}
 	host := resource.Host{Driver: "550", Unusable: []resource.Unusable{{Index: 2, Call: "nvmlDeviceGetUUID", Code: 15, Message: "GPU is lost"}}, GPUs: []resource.GPU{of("GPU-0", "one"), of("GPU-1", "other"), of("GPU-2", "one")}}
+	on := func(host, gpu, boot string) resource.LiveSlice {
+		return resource.LiveSlice{Slice: resource.Slice{Host: host, GPU: gpu, Profile: "1g.18gb", Size: 1}, Handle: resource.Handle{GPUInstance: 7, UUID: "MIG-0", Boot: boot}}
+	}
+	host.GPUs[0].Slices = []resource.LiveSlice{on("", "GPU-0", ""), on("", "GPU-0", "")}
+	host.Ledger = []resource.Page{
+		{UUID: "GPU-0", BootID: "boot-2", Holders: []resource.Holder{{Lineage: "a", Slices: []resource.LiveSlice{on("lab", "GPU-0", "boot-2"), on("rack", "GPU-0", "boot-1"), on("", "GPU-0", ""), on("lab", "GPU-1", "boot-2")}}}},
+		{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "a", Slices: []resource.LiveSlice{on("lab", "GPU-1", ""), on("lab", "GPU-1", "boot-1")}}}},
+	}
 	line, err := json.Marshal(response{Host: &host}.wire())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if one, other := strings.Count(string(line), `"one"`), strings.Count(string(line), `"other"`); one != 1 || other != 1 {
 		t.Errorf("the models are written %d and %d times: %s", one, other, line)
+	}
+	if first, boot := strings.Count(string(line), "GPU-0"), strings.Count(string(line), "boot-2"); first != 2 || boot != 1 {
+		t.Errorf("the first GPU is written %d times, its boot %d times: %s", first, boot, line)
 	}
 	answer, err := parseAnswer(line)
 	if err != nil {
@@ -56,6 +67,26 @@ func TestReadingOfOneMoment(t *testing.T) {
 		})
 		if err != nil || reads != c.reads || host.Driver != fmt.Sprint(host.Ledger[0].Holders[0].Serial) {
 			t.Errorf("%d changes: %d readings, %+v, %v; want %d", c.changes, reads, host, err, c.reads)
+		}
+	}
+}
+
+// TestFullGPU: the profiles that no longer fit on a GPU are not asked for their instances.
+func TestFullGPU(t *testing.T) {
+	for used, whole := range map[int]bool{7: true, 6: false} {
+		host, client := newHost(t, Options{}, "h200")
+		changes := [][2]string{{"mig", "on"}}
+		for start := range used {
+			changes = append(changes, [2]string{"slice", fmt.Sprintf("1g.18gb %d", start)})
+		}
+		for _, c := range append(changes, [2]string{"fault", "nvmlDeviceGetGpuInstances@0:2=NOT_SUPPORTED"}) {
+			if err := changeHost(host, "0", c[0], c[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gpu := read(t, client).GPUs[0]
+		if whole != (len(gpu.Slices) == used && len(gpu.Degraded) == 0) {
+			t.Errorf("%d slices: %d were read, %+v", used, len(gpu.Slices), gpu.Degraded)
 		}
 	}
 }

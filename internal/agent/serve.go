@@ -78,7 +78,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 
 // write writes an answer as one line, without a copy of it all in memory.
 func write(out io.Writer, answer response) error {
-	buffered := bufio.NewWriterSize(out, 64<<10)
+	buffered := bufio.NewWriterSize(out, answerBuffer)
 	return errors.Join(jsonv2.MarshalWrite(buffered, answer.wire()), buffered.WriteByte('\n'), buffered.Flush())
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -72,8 +73,8 @@ type wireSlice struct {
 }
 
 type wirePlacement struct {
-	Host    string `json:"host"`
-	GPU     string `json:"gpu"`
+	Host    string `json:"host,omitzero"`
+	GPU     string `json:"gpu,omitzero"`
 	Profile string `json:"profile,omitzero"`
 	Start   int    `json:"start"`
 	Size    int    `json:"size"`
@@ -83,7 +84,7 @@ type wirePlacement struct {
 
 type wireHandle struct {
 	GPUInstance     int    `json:"gpu_instance"`
-	ComputeInstance int    `json:"compute_instance"`
+	ComputeInstance int    `json:"compute_instance,omitzero"`
 	UUID            string `json:"uuid,omitzero"`
 	Boot            string `json:"boot,omitzero"`
 	Shared          bool   `json:"shared,omitzero"`
@@ -304,6 +305,32 @@ func (w wireSlice) slice() resource.LiveSlice {
 	return resource.LiveSlice{Slice: w.placement(), Handle: resource.Handle(w.wireHandle), Imported: w.Imported, Serial: w.Serial}
 }
 
+// sameBoot replaces the boot of a slice that is the one of its page.
+const sameBoot = "="
+
+// within returns slices of a GPU without what is the same for all of them: a host has thousands.
+func within(gpu, boot string, all []wireSlice) []wireSlice {
+	for i := range all {
+		if all[i].GPU == gpu {
+			all[i].GPU = ""
+		}
+		if boot != "" && all[i].Boot == boot {
+			all[i].Boot = sameBoot
+		}
+	}
+	return all
+}
+
+// outside is the reverse of within.
+func outside(gpu, boot string, all []resource.LiveSlice) {
+	for i := range all {
+		all[i].GPU = cmp.Or(all[i].GPU, gpu)
+		if all[i].Boot == sameBoot {
+			all[i].Boot = boot
+		}
+	}
+}
+
 func holderToWire(h resource.Holder) wireHolder {
 	return wireHolder{Lineage: h.Lineage, State: h.State, User: h.User, UID: h.UID, Since: h.Since, Whole: h.Whole, Slices: prose.Each(h.Slices, sliceToWire), Serial: h.Serial}
 }
@@ -336,6 +363,7 @@ func (w wireHost) host() resource.Host {
 		Unusable: prose.Each(w.Unusable, func(u wireUnusable) resource.Unusable { return resource.Unusable(u) }),
 		GPUs: prose.Each(w.GPUs, func(g wireGPU) resource.GPU {
 			gpu := g.gpu()
+			outside(g.UUID, "", gpu.Slices)
 			if g.Model >= 0 && g.Model < len(models) {
 				gpu.Model = models[g.Model]
 			}
@@ -346,7 +374,7 @@ func (w wireHost) host() resource.Host {
 func gpuToWire(g resource.GPU, model int) wireGPU {
 	return wireGPU{Index: g.Index, UUID: g.UUID, PCI: g.PCI, Model: model, MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending,
 		Persistence: g.Persistence, PowerMW: g.PowerMW, ComputeMode: g.ComputeMode, TimeSlice: g.TimeSlice, SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason, TemperatureC: g.TemperatureC, Utilization: g.UtilizationPercent,
-		DrawMW: g.DrawMW, MemoryUsedMiB: g.MemoryUsedMiB, Slices: prose.Each(g.Slices, sliceToWire),
+		DrawMW: g.DrawMW, MemoryUsedMiB: g.MemoryUsedMiB, Slices: within(g.UUID, "", prose.Each(g.Slices, sliceToWire)),
 		Processes: prose.Each(g.Processes, func(p resource.Process) wireProcess { return wireProcess(p) }),
 		Degraded:  prose.Each(g.Degraded, func(d resource.Degradation) wireDegradation { return wireDegradation(d) })}
 }
@@ -374,19 +402,27 @@ func (w wireModel) model() resource.Model {
 }
 
 func pageToWire(p resource.Page) wirePage {
-	return wirePage{UUID: p.UUID, Baseline: p.Baseline, LockBefore: p.LockBefore, Set: p.Set, BootID: p.BootID, Holders: prose.Each(p.Holders, holderToWire),
+	w := wirePage{UUID: p.UUID, Baseline: p.Baseline, LockBefore: p.LockBefore, Set: p.Set, BootID: p.BootID, Holders: prose.Each(p.Holders, holderToWire),
 		Leaving: p.Leaving, Was: p.Was, Lock: (*wireLock)(p.Lock), Unkept: p.Unkept,
 		Departed: prose.Each(p.Departed, func(d resource.Departed) wireDeparted {
 			return wireDeparted{Slice: sliceToWire(d.LiveSlice), Lineage: d.Lineage, User: d.User, UID: d.UID, At: d.At}
 		}),
 		Changes: prose.Each(p.Changes, func(l resource.Left) wireLeft { return wireLeft(l) })}
+	for _, h := range w.Holders {
+		within(p.UUID, p.BootID, h.Slices)
+	}
+	return w
 }
 
 func (w wirePage) page() resource.Page {
-	return resource.Page{UUID: w.UUID, Baseline: w.Baseline, LockBefore: w.LockBefore, Set: w.Set, BootID: w.BootID, Holders: prose.Each(w.Holders, wireHolder.holder),
+	p := resource.Page{UUID: w.UUID, Baseline: w.Baseline, LockBefore: w.LockBefore, Set: w.Set, BootID: w.BootID, Holders: prose.Each(w.Holders, wireHolder.holder),
 		Leaving: w.Leaving, Was: w.Was, Lock: (*resource.ClockLock)(w.Lock), Unkept: w.Unkept,
 		Departed: prose.Each(w.Departed, func(d wireDeparted) resource.Departed {
 			return resource.Departed{LiveSlice: d.Slice.slice(), Lineage: d.Lineage, User: d.User, UID: d.UID, At: d.At}
 		}),
 		Changes: prose.Each(w.Changes, func(l wireLeft) resource.Left { return resource.Left(l) })}
+	for _, h := range p.Holders {
+		outside(w.UUID, w.BootID, h.Slices)
+	}
+	return p
 }

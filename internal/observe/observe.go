@@ -143,7 +143,11 @@ func list(ctx context.Context, source Source) ([]resource.Body, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		if all == nil {
+			all = some // most hosts have one
+		} else {
+			all = append(all, some...)
+		}
 	}
 	for i := range all {
 		all[i].Host = source.Name

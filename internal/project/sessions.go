@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"cosplay/internal/config"
 	"cosplay/internal/machine"
@@ -54,11 +55,13 @@ func (p *Project) runtimes(prior resource.Prior) map[string]map[string]runtime.R
 // Used is the GPU memory that each session has used so far, of the sessions that count it. What the snapshot has is not
 // read again.
 func (p *Project) Used(prior resource.Prior, live resource.Live) map[resource.Address]resource.Use {
-	all, runtimes := map[resource.Address]resource.Use{}, p.runtimes(prior)
-	for _, s := range prior.Sessions {
+	all := make(map[resource.Address]resource.Use, len(prior.Sessions))
+	runtimes := sync.OnceValue(func() map[string]map[string]runtime.Runtime { return p.runtimes(prior) })
+	for i := range prior.Sessions {
+		s := &prior.Sessions[i]
 		if body, there := live.Body(s.Slice.Host, s.Runtime, s.ID); there && body.Use != nil {
 			all[s.Address] = *body.Use
-		} else if in, there := runtimes[s.Slice.Host][s.Runtime]; there {
+		} else if in, there := runtimes()[s.Slice.Host][s.Runtime]; there {
 			if usage, err := in.Usage(s.ID); err == nil {
 				all[s.Address] = usage.Use()
 			}
@@ -70,8 +73,9 @@ func (p *Project) Used(prior resource.Prior, live resource.Live) map[resource.Ad
 // Reports are what the programs of each session did, of the sessions whose programs report it. used is the memory that
 // Used returns.
 func (p *Project) Reports(prior resource.Prior, used map[resource.Address]resource.Use) map[resource.Address]resource.Report {
-	all, runtimes := map[resource.Address]resource.Report{}, p.runtimes(prior)
-	for _, s := range prior.Sessions {
+	all, runtimes := make(map[resource.Address]resource.Report, len(prior.Sessions)), p.runtimes(prior)
+	for i := range prior.Sessions {
+		s := &prior.Sessions[i]
 		if reporter, can := runtimes[s.Slice.Host][s.Runtime].(runtime.Reporter); can && s.Emulates() {
 			if report, err := reporter.Report(s.ID); err == nil {
 				report.Peaks = used[s.Address].PeaksMiB

@@ -87,9 +87,9 @@ func (l labels) of(a resource.Address) string {
 func (l labels) legend(addresses []resource.Address) []string {
 	var all []string
 	for _, a := range addresses {
-		entry := l.of(a) + " = " + a.String()
-		if a.Key.Kind == resource.ByCount {
-			entry = l.prefix[a.Name] + " = session." + a.Name
+		entry := l.prefix[a.Name] + " = session." + a.Name
+		if a.Key.Kind != resource.ByCount {
+			entry = l.of(a) + " = " + a.String()
 		}
 		if !slices.Contains(all, entry) {
 			all = append(all, entry)

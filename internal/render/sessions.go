@@ -27,8 +27,8 @@ func Sessions(w io.Writer, s Style, v StatusView) {
 // sessionTable lists the sessions of the state with how they are.
 func (p *page) sessionTable(v fleet) {
 	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "PEAK", right: true}, {title: "STATE"}, {title: "LEFT"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
-	for _, s := range v.Prior.Sessions {
-		state := v.sessionState(s)
+	for i, s := range v.Prior.Sessions {
+		state := v.states[i]
 		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(words.GPUs(v.Live, s.Session), "GPU ")), text(s.PlaceWords()),
 			text(mib(s.Target.MemoryMiB)), peakCell(v.Used[s.Address]), stateCell(state), v.leftCell(s), v.sshCell(s), p.driftCell(state, v.drift[s.Address]))
 	}
@@ -160,6 +160,7 @@ type fleet struct {
 	owners map[resource.LiveSlice][]*resource.PriorSession // of the project's slices
 	whole  map[resource.GPUKey][]*resource.PriorSession    // on the project's whole GPUs
 	drift  map[resource.Address][]diff.Drift
+	states []string                           // of the state's sessions: see sessionState
 	mps    map[resource.GPUKey][]resource.MPS // the project's control daemons
 	ssh    bool                               // a session has ssh
 }
@@ -176,9 +177,11 @@ func newFleet(v StatusView) fleet {
 	for i := range v.Prior.Sessions {
 		s := &v.Prior.Sessions[i]
 		f.ssh = f.ssh || s.Spec.SSH.Enabled
-		if own, ok := diff.OwnSlice(*s, v.Live); ok {
+		own, there := diff.OwnSlice(*s, v.Live)
+		if there {
 			f.owners[own] = append(f.owners[own], s)
 		}
+		f.states = append(f.states, v.sessionState(s, there))
 		for _, gpu := range s.On() {
 			if s.Slice.Whole() {
 				f.whole[gpu] = append(f.whole[gpu], s)
@@ -193,8 +196,8 @@ func newFleet(v StatusView) fleet {
 	return f
 }
 
-// sessionState is the state of a session: running, stopped, or what is missing.
-func (v StatusView) sessionState(s resource.PriorSession) string {
+// sessionState is the state of a session: running, stopped, or what is missing. sliced says that its slice exists.
+func (v StatusView) sessionState(s *resource.PriorSession, sliced bool) string {
 	for _, at := range s.On() {
 		if _, there := v.Live.GPU(at.Host, at.UUID); there {
 			continue
@@ -204,9 +207,8 @@ func (v StatusView) sessionState(s resource.PriorSession) string {
 		}
 		return "GPU missing"
 	}
-	_, there := diff.OwnSlice(s, v.Live)
-	if _, readable := v.Live.Sliced(s.Slice.Host, s.Slice.GPU); s.Handle != nil && !there {
-		if !readable {
+	if s.Handle != nil && !sliced {
+		if _, readable := v.Live.Sliced(s.Slice.Host, s.Slice.GPU); !readable {
 			return "slice unknown"
 		}
 		return "slice missing"

@@ -94,6 +94,9 @@ func (m slotMap) shares() (cells []slotCell) {
 // slices returns what is taken of a GPU with slots. The sessions that share a slice, or that have compute instances in
 // one GPU instance, have one cell, with a label in parts.
 func (m slotMap) slices() (all []occupant) {
+	if !slices.ContainsFunc(m.taken, func(o occupant) bool { return o.slice.Shared() || o.slice.Divides() }) {
+		return m.taken
+	}
 	taken := slices.Clone(m.taken)
 	slices.SortStableFunc(taken, func(a, b occupant) int { // foreign ones last
 		return cmp.Or(boolCompare(a.session == nil, b.session == nil), cmp.Compare(a.slice.ComputeStart, b.slice.ComputeStart))

@@ -153,7 +153,7 @@ func (p *page) orphans(v StatusView) {
 // statusSummary counts, and suggests the next command.
 func (p *page) statusSummary(v fleet) {
 	all, missing := len(v.Prior.Sessions), len(v.Prior.Missing)
-	running := count(v.Prior.Sessions, func(s resource.PriorSession) bool { return v.sessionState(s) == resource.Running })
+	running := count(v.states, func(state string) bool { return state == resource.Running })
 	unfinished := count(v.Prior.Sessions, resource.PriorSession.Incomplete)
 	words := prose.Count(all, "session") + ", all running"
 	switch {
@@ -314,8 +314,9 @@ func (f fleet) sessionsJSON() []public.SessionStatus {
 	for _, j := range f.verdicts() {
 		used[j.address] = new(j.json())
 	}
-	return each(f.Prior.Sessions, func(s resource.PriorSession) public.SessionStatus {
-		state, unfinished := f.sessionState(s), s.Incomplete()
+	all := make([]public.SessionStatus, 0, len(f.Prior.Sessions))
+	for i, s := range f.Prior.Sessions {
+		unfinished := s.Incomplete()
 		s.Body = nil // as the host has it, not as the state does
 		if c, exists := f.Live.Body(s.Slice.Host, s.Runtime, s.ID); exists {
 			s.Body = &c
@@ -325,9 +326,10 @@ func (f fleet) sessionsJSON() []public.SessionStatus {
 		if ends {
 			left = new(int(end.Left(f.Now)))
 		}
-		return public.SessionStatus{ExpiresAt: momentOf(end.At), ExpiresBy: string(end.Why), TimeLeft: left, Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
-			Workspace: s.Workspace, State: state, Unfinished: unfinished, Used: used[s.Address], Work: f.work(s.Address), Drift: driftsJSON(f.Live, f.drift[s.Address])}
-	})
+		all = append(all, public.SessionStatus{ExpiresAt: momentOf(end.At), ExpiresBy: string(end.Why), TimeLeft: left, Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
+			Workspace: s.Workspace, State: f.states[i], Unfinished: unfinished, Used: used[s.Address], Work: f.work(s.Address), Drift: driftsJSON(f.Live, f.drift[s.Address])})
+	}
+	return all
 }
 
 // work is what the programs of a session did; nil if none has used a device.

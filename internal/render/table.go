@@ -193,7 +193,7 @@ func (t *table) gapBefore(i int) int {
 
 // band writes the cells of one row in one band.
 func (p *page) band(t *table, b band, r row, widths []int) {
-	out := make(line, 0, 3*(b.end-b.start)) // of a cell, what fills it, and the gap
+	out := p.row[:0]
 	used := 0
 	for i := b.start; i < b.end && i < len(r.cells); i++ {
 		if widths[i] == 0 {
@@ -216,7 +216,7 @@ func (p *page) band(t *table, b band, r row, widths []int) {
 		}
 		used += widths[i]
 	}
-	if trimmed(out) != nil {
+	if p.row = out; trimmed(out) != nil {
 		p.print(b.indent, out)
 	}
 }

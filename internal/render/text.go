@@ -25,13 +25,21 @@ func inked(i ink, s string) line { return line{{i, terminal.Safe(s)}} }
 
 func join(parts ...line) line { return slices.Concat(parts...) }
 
-func (l line) width() int { return columns(l.text()) }
+func (l line) width() (n int) {
+	for _, p := range l {
+		n += columns(p.text)
+	}
+	return n
+}
 
 // text is the text of a line, without its inks.
 func (l line) text() string { return strings.Join(each(l, func(p piece) string { return p.text }), "") }
 
 // columns is the room that a text takes on a terminal.
 func columns(s string) int {
+	if terminal.Plain(s) {
+		return len(s)
+	}
 	return terminalWidth.StringWidth(s)
 }
 
@@ -49,6 +57,7 @@ type page struct {
 	Style
 	out   strings.Builder
 	blank bool // the last line is empty, or there is none
+	row   line // of a table, while it is made
 }
 
 func newPage(s Style) *page { return &page{Style: s, blank: true} }

@@ -1,6 +1,9 @@
 package resource
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Page is what the ledger of a host has on record of a GPU that projects hold.
 type Page struct {
@@ -88,5 +91,5 @@ func (h Page) Moving(lineage string) bool {
 
 // Page finds a GPU in a host's ledger.
 func (l Live) Page(host, uuid string) (Page, bool) {
-	return find(l.host(host).Ledger, func(e Page) bool { return e.UUID == uuid })
+	return findOrdered(l.host(host).Ledger, func(e *Page) int { return strings.Compare(uuid, e.UUID) })
 }

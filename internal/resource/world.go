@@ -26,7 +26,7 @@ type DesiredGPU struct {
 
 // GPU finds a GPU.
 func (d Desired) GPU(key GPUKey) (DesiredGPU, bool) {
-	return find(d.GPUs, func(g DesiredGPU) bool { return g.Key() == key })
+	return findOrdered(d.GPUs, func(g *DesiredGPU) int { return key.Compare(g.Key()) })
 }
 
 // Key identifies the GPU.
@@ -178,6 +178,19 @@ func find[T any](all []T, matches func(T) bool) (found T, ok bool) {
 	return all[i], true
 }
 
+// findOrdered finds an element of a list that is in order, as the lists of a host and of a state are. In another list it
+// takes longer.
+func findOrdered[T any](all []T, compare func(*T) int) (found T, ok bool) {
+	i, ok := sort.Find(len(all), func(i int) int { return compare(&all[i]) })
+	for n := 0; !ok && n < len(all); n++ {
+		i, ok = n, compare(&all[n]) == 0
+	}
+	if !ok {
+		return found, false
+	}
+	return all[i], true
+}
+
 // Host finds a host by name.
 func (l Live) Host(name string) (Host, bool) {
 	h := l.host(name)
@@ -271,7 +284,8 @@ type Owner struct {
 // Owner identifies what the state owns.
 func (p Prior) Owner() Owner {
 	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1, Names: map[string]string{}, Stamped: map[string]*Body{}}
-	for _, s := range p.Sessions {
+	for i := range p.Sessions {
+		s := &p.Sessions[i]
 		if s.Spec.Name != "" {
 			o.Names[s.ID] = s.Spec.Name
 		}
@@ -291,7 +305,8 @@ func (p Prior) Owner() Owner {
 
 // GPU finds a GPU that the project has acquired.
 func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {
-	return find(p.GPUs, func(g PriorGPU) bool { return g.Host == host && g.UUID == uuid })
+	key := GPUKey{host, uuid}
+	return findOrdered(p.GPUs, func(g *PriorGPU) int { return key.Compare(g.Key()) })
 }
 
 // Holds reports whether the state has a GPU or a session on a host.

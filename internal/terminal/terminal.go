@@ -33,13 +33,15 @@ func JSON(s string) string {
 
 // escaped returns a text with escapes, except for the characters to keep.
 func escaped(s, kept string) string {
-	if plain(s) {
+	if Plain(s) {
 		return s
 	}
 	var b strings.Builder
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
+		case isPlain(s[0]):
+			b.WriteByte(s[0])
 		case strings.ContainsRune(kept, r):
 			b.WriteRune(r)
 		case r == utf8.RuneError && size == 1:
@@ -62,10 +64,17 @@ func escaped(s, kept string) string {
 	return b.String()
 }
 
-// plain reports whether a text is printable ASCII, as almost all texts are.
-func plain(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+// Plain reports whether a text is printable ASCII, as almost all texts are.
+func Plain(s string) bool {
+	for i := range len(s) {
+		if !isPlain(s[i]) {
+			return false
+		}
+	}
+	return true
 }
+
+func isPlain(c byte) bool { return ' ' <= c && c <= '~' }
 
 // unsafe reports whether a character controls a terminal: controls, changes of text direction, line separators, and
 // the byte order mark.

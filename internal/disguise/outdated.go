@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"cosplay/driver"
+	"cosplay/internal/durable"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -109,7 +110,7 @@ type Inspector struct {
 
 // Glance quickly inspects a session's folder, given by its path. A folder that does not exist has no seal.
 func (i *Inspector) Glance(dir string) (Sight, error) {
-	folder, err := OpenFolder(dir)
+	folder, err := durable.OpenFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		outdated, err := i.outdated(origin{}, "")
 		return Sight{Outdated: outdated}, err
@@ -122,7 +123,7 @@ func (i *Inspector) Glance(dir string) (Sight, error) {
 }
 
 // Look compares size and time of a session's files, and reads the content only of files that differ in these.
-func (i *Inspector) Look(f Folder) (Sight, error) {
+func (i *Inspector) Look(f durable.Folder) (Sight, error) {
 	made, marks, err := readSeal(f)
 	if errors.Is(err, fs.ErrNotExist) {
 		marks = func(func(mark) bool) {}
@@ -138,17 +139,17 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 
 // damages lists the damaged files of a folder, and a library of the driver that has changed, or "". It stores what the
 // usage file counts.
-func (i *Inspector) damages(f Folder, marks iter.Seq[mark], use **resource.Use) (damages []Damage, library string) {
+func (i *Inspector) damages(f durable.Folder, marks iter.Seq[mark], use **resource.Use) (damages []Damage, library string) {
 	for m := range marks {
 		if filepath.IsAbs(m.file) {
 			if how := i.behind(m); how == isMissing || how == wasChanged {
 				library = cmp.Or(library, m.file)
 			}
-		} else if f.looks(m) {
+		} else if m.looks(f) {
 			switch {
 			case m.digest == counted:
-				counts := false
-				if counts, *use = f.counts(m.file); !counts {
+				begins := false
+				if begins, *use = counts(f, m.file, m.size); !begins {
 					damages = append(damages, Damage{m.file, isDamaged})
 				}
 			case isTree(m.file):
@@ -167,7 +168,7 @@ func (i *Inspector) inTree(dir string, link mark) []Damage {
 	if known, ok := i.trees.Load(of); ok {
 		return known.([]Damage)
 	}
-	all := inTree(dir, link.file, func(f Folder, marks iter.Seq[mark]) []Damage {
+	all := inTree(dir, link.file, func(f durable.Folder, marks iter.Seq[mark]) []Damage {
 		damages, _ := i.damages(f, marks, new(*resource.Use)) // it has no such file
 		return damages
 	})

@@ -94,9 +94,9 @@ func readSlots(path string) ([]byte, error) {
 	if err := unix.Lstat(path, &now); err == nil && now.Mode&unix.S_IFMT == unix.S_IFREG && now.Blocks == 0 {
 		return nil, nil // no program has reported
 	}
-	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	fd, err := durable.WorkingFolder.Open(path, unix.O_NOFOLLOW)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, err
 	}
 	file := os.NewFile(uintptr(fd), path)
 	defer file.Close()

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/durable"
 )
@@ -127,7 +129,7 @@ func (d Damage) String() string { return d.File + " " + d.How }
 // Examine compares the content of a session's files and of the driver's behind them with the seal, and returns what
 // is damaged. If there is no seal, the error is fs.ErrNotExist.
 func Examine(dir string) ([]Damage, error) {
-	folder, err := OpenFolder(dir)
+	folder, err := durable.OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +141,7 @@ func Examine(dir string) ([]Damage, error) {
 	return examine(folder, marks), nil
 }
 
-func examine(f Folder, marks iter.Seq[mark]) (all []Damage) {
+func examine(f durable.Folder, marks iter.Seq[mark]) (all []Damage) {
 	for m := range marks {
 		how := m.compare(f.Dir, true)
 		if how == "" && m.digest == counted {
@@ -157,8 +159,8 @@ func examine(f Folder, marks iter.Seq[mark]) (all []Damage) {
 }
 
 // inTree lists the damaged files of a tree that a session's folder has a link to, by their paths through it.
-func inTree(dir, link string, look func(Folder, iter.Seq[mark]) []Damage) []Damage {
-	folder, err := OpenFolder(filepath.Join(dir, link))
+func inTree(dir, link string, look func(durable.Folder, iter.Seq[mark]) []Damage) []Damage {
+	folder, err := durable.OpenFolder(filepath.Join(dir, link))
 	if err != nil {
 		return []Damage{{link, isMissing}}
 	}
@@ -175,7 +177,7 @@ func inTree(dir, link string, look func(Folder, iter.Seq[mark]) []Damage) []Dama
 }
 
 // readSeal returns the origin and the marks of a folder's seal.
-func readSeal(f Folder) (origin, iter.Seq[mark], error) {
+func readSeal(f durable.Folder) (origin, iter.Seq[mark], error) {
 	content, err := f.Read(sealFile, make([]byte, 0, 4<<10))
 	if err != nil {
 		return origin{}, nil, fmt.Errorf("reading what the session's files were: %w", err)
@@ -227,6 +229,17 @@ func (m mark) compare(dir string, thorough bool) string {
 		return wasChanged
 	}
 	return ""
+}
+
+// looks compares the type, size and time of a file in a folder with the seal. For most files this makes reading the
+// content unnecessary.
+func (m mark) looks(in durable.Folder) bool {
+	var now unix.Stat_t
+	err := in.Stat(m.file, &now)
+	if m.digest == counted {
+		return err == nil && now.Size == m.size && now.Mode&countedMode == countedMode
+	}
+	return err == nil && now.Size == m.size && now.Mtim.Nano() == m.time
 }
 
 func markOf(dir, file string) (mark, error) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/driver"
+	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 	"cosplay/internal/shared"
 )
@@ -26,7 +27,7 @@ import (
 // can set. So what sessions share is inspected once for all of them. The usage file is written by the session's
 // programs: of it only size and mode count.
 type Stamper struct {
-	base    Folder                 // of the session folders
+	base    durable.Folder         // of the session folders
 	ground  []byte                 // what all stamps depend on
 	sources map[string]unix.Stat_t // of the facades in the shared folder, by the name of the library
 	own     []string               // paths in a session's folder that it shares with no other
@@ -61,7 +62,7 @@ func NewStamper(base, nvml, cuda string, own ...string) (*Stamper, error) {
 		s.ground = content(content(append(s.ground, behind.path...), &now), &source)
 		s.sources[behind.library] = source
 	}
-	s.base, err = OpenFolder(base)
+	s.base, err = durable.OpenFolder(base)
 	return s, err
 }
 
@@ -81,7 +82,7 @@ func content(to []byte, of *unix.Stat_t) []byte {
 func (s *Stamper) Stamp(session string) (string, error) {
 	for library, source := range s.sources {
 		var link unix.Stat_t
-		err := unix.Fstatat(s.base.fd, filepath.Join(session, LibraryDir, library), &link, unix.AT_SYMLINK_NOFOLLOW)
+		err := s.base.Stat(filepath.Join(session, LibraryDir, library), &link)
 		if err != nil || link.Ino != source.Ino || link.Dev != source.Dev {
 			return "", err
 		}
@@ -89,7 +90,7 @@ func (s *Stamper) Stamp(session string) (string, error) {
 	var usage *unix.Stat_t
 	if _, counted := s.sources[driver.CUDA]; counted {
 		usage = new(unix.Stat_t)
-		if err := unix.Fstatat(s.base.fd, session+"/"+UsageFile, usage, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := s.base.Stat(session+"/"+UsageFile, usage); err != nil {
 			return "", err
 		}
 	}
@@ -122,7 +123,7 @@ func (s *Stamper) Same(session, stamp string) (same bool, use *resource.Use) {
 		now, err := s.sum(session, nil)
 		return err == nil && now == sum, nil
 	}
-	fd, err := openSmall(s.base.fd, session+"/"+UsageFile)
+	fd, err := s.base.Open(session+"/"+UsageFile, 0)
 	if err != nil {
 		return false, nil
 	}
@@ -134,7 +135,7 @@ func (s *Stamper) Same(session, stamp string) (same bool, use *resource.Use) {
 	if now, err := s.sum(session, &usage); err != nil || now != sum {
 		return false, nil
 	}
-	return countsIn(fd)
+	return countsIn(fd, usage.Size)
 }
 
 // sum identifies what is a session's alone: the stamp without the names of trees. usage is nil for a session without
@@ -143,7 +144,7 @@ func (s *Stamper) sum(session string, usage *unix.Stat_t) (string, error) {
 	var now unix.Stat_t
 	all := append(s.buffer[:0], s.ground...)
 	for _, part := range s.own {
-		if err := unix.Fstatat(s.base.fd, session+part, &now, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := s.base.Stat(session+part, &now); err != nil {
 			return "", err
 		}
 		all = binary.AppendUvarint(binary.AppendUvarint(content(all, &now), uint64(now.Ctim.Nano())), uint64(now.Mode))

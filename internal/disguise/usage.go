@@ -82,28 +82,33 @@ var usageHeaders = func() [2][]byte {
 	return [2][]byte{unusedFile(1)[:unsafe.Offsetof(c.lock)], unusedFile(2)[:unsafe.Offsetof(c.lock)]}
 }()
 
-// counts reports whether a usage file begins as programs require, and returns the use if the rest is sound too.
-func (f Folder) counts(name string) (begins bool, use *resource.Use) {
-	fd, err := openSmall(f.fd, name)
+// counts reports whether a usage file of this size begins as programs require, and returns the use if the rest is
+// sound too.
+func counts(in durable.Folder, name string, size int64) (begins bool, use *resource.Use) {
+	fd, err := in.Open(name, 0)
 	if err != nil {
 		return false, nil
 	}
 	defer func() { _ = unix.Close(fd) }()
-	return countsIn(fd)
+	return countsIn(fd, size)
 }
 
-// countsIn is counts for a file that is open.
-func countsIn(fd int) (begins bool, use *resource.Use) {
+// countsIn is counts for a file that is open. It reads the sums of the accounts and not the slots of the programs, which
+// are two hundred times longer.
+func countsIn(fd int, size int64) (begins bool, use *resource.Use) {
 	c := accountBuffers.Get().(*accountBuffer)
 	defer accountBuffers.Put(c)
-	size, err := readOnce(fd, c.bytes())
-	if err != nil {
-		return false, nil
+	for i := range devicesOf(int(size)) {
+		head := unsafe.Slice((*byte)(unsafe.Pointer(&c[i])), unsafe.Offsetof(c[i].slots))
+		n, err := readOnce(fd, head, int64(i)*C.sizeof_struct_usage)
+		if err != nil || n < len(head) {
+			return false, nil
+		}
+		for _, header := range usageHeaders {
+			begins = begins || i == 0 && bytes.HasPrefix(head, header)
+		}
 	}
-	for _, header := range usageHeaders {
-		begins = begins || bytes.HasPrefix(c.bytes()[:size], header)
-	}
-	if accounts, sound := c.accounts(size); sound {
+	if accounts, sound := c.accounts(int(size), sumsOf); sound {
 		read := together(accounts).Use()
 		use = &read
 	}
@@ -194,11 +199,11 @@ func together(accounts []Usage) (all Usage) {
 func ReadAccounts(path string) ([]Usage, error) {
 	c := accountBuffers.Get().(*accountBuffer)
 	defer accountBuffers.Put(c)
-	size, err := readUpTo(unix.AT_FDCWD, path, c.bytes())
+	size, err := readUpTo(path, c.bytes())
 	if err != nil {
 		return nil, fmt.Errorf("reading what the session uses: %w", err)
 	}
-	accounts, sound := c.accounts(size)
+	accounts, sound := c.accounts(size, readAccount)
 	if !sound {
 		return nil, unsoundError{path}
 	}
@@ -214,55 +219,67 @@ func (c *accountBuffer) bytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(c)), mostDevices*C.sizeof_struct_usage+1)
 }
 
-// accounts returns the accounts in a buffer into which a file of this size was read.
-func (c *accountBuffer) accounts(size int) (accounts []Usage, sound bool) {
+// devicesOf is the number of devices in a file of this size, or 0.
+func devicesOf(size int) int {
 	devices := size / C.sizeof_struct_usage
-	if devices < 1 || devices > mostDevices || size%C.sizeof_struct_usage != 0 {
+	if devices > mostDevices || size%C.sizeof_struct_usage != 0 {
+		return 0
+	}
+	return devices
+}
+
+// accounts returns the accounts in a buffer into which a file of this size was read.
+func (c *accountBuffer) accounts(size int, read func(*C.struct_usage) (Usage, bool)) (accounts []Usage, sound bool) {
+	devices := devicesOf(size)
+	if devices == 0 {
 		return nil, false
 	}
 	accounts = make([]Usage, devices)
 	for i := range accounts {
-		if accounts[i], sound = readAccount(&c[i]); !sound || c[i].version != usageVersion(devices) {
+		if accounts[i], sound = read(&c[i]); !sound || c[i].version != usageVersion(devices) {
 			return nil, false
 		}
 	}
 	return accounts, true
 }
 
-// readUpTo reads the beginning of a regular file in a folder. A command reads thousands of small files: os.ReadFile
-// makes twice as many system calls, and garbage.
-func readUpTo(folder int, path string, buffer []byte) (n int, err error) {
-	fd, err := openSmall(folder, path)
+// readUpTo reads the beginning of a regular file. A command reads thousands of small files: os.ReadFile makes twice as
+// many system calls, and garbage.
+func readUpTo(path string, buffer []byte) (n int, err error) {
+	fd, err := durable.WorkingFolder.Open(path, 0)
 	if err != nil {
-		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
+		return 0, err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if n, err = readOnce(fd, buffer); err != nil {
+	if n, err = readOnce(fd, buffer, 0); err != nil {
 		return 0, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	return n, nil
 }
 
-// openSmall opens a file for readOnce. It does not wait for the writer of a pipe.
-func openSmall(folder int, path string) (fd int, err error) {
-	return openAt(folder, path, unix.O_RDONLY|unix.O_NONBLOCK)
-}
-
-func readOnce(fd int, buffer []byte) (n int, err error) {
+func readOnce(fd int, buffer []byte, from int64) (n int, err error) {
 	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		n, err = unix.Read(fd, buffer)
+		n, err = unix.Pread(fd, buffer, from)
 	}
 	return n, err
 }
 
-// readAccount returns false if the account is not sound: the session's programs can write any values.
-func readAccount(c *C.struct_usage) (u Usage, sound bool) {
+// sumsOf returns an account without its processes, and false if it is not sound: the session's programs can write any
+// values.
+func sumsOf(c *C.struct_usage) (u Usage, sound bool) {
 	if C.GoString(&c.magic[0]) != C.USAGE_MAGIC || c.size != C.sizeof_struct_usage {
 		return Usage{}, false
 	}
 	u = Usage{Total: int64(c.total), Overhead: int64(c.overhead), Peak: int64(c.peak), Refused: int64(c.refused), Overcome: int64(c.overcome)}
 	if min(u.Total, u.Overhead, u.Peak) < 0 || max(u.Total, u.Overhead, u.Peak) > mostBytes || max(u.Refused, u.Overcome) > math.MaxInt32 {
 		return Usage{}, false
+	}
+	return u, true
+}
+
+func readAccount(c *C.struct_usage) (u Usage, sound bool) {
+	if u, sound = sumsOf(c); !sound {
+		return u, false
 	}
 	for _, slot := range c.slots {
 		if slot.process == 0 || slot.bytes == 0 {

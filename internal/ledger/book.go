@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -83,8 +82,19 @@ func (b Book) Pages() iter.Seq2[resource.Page, error] {
 			yield(resource.Page{}, err)
 			return
 		}
+		if len(entries) == 0 {
+			return
+		}
+		folder, err := durable.OpenFolder(b.folder())
+		if err != nil {
+			yield(resource.Page{}, fmt.Errorf("reading the host's ledger: %w", err))
+			return
+		}
+		defer folder.Close()
+		var text []byte
 		for _, e := range entries {
-			page, err := b.read(strings.TrimSuffix(e.Name(), pageSuffix))
+			var page resource.Page
+			text, page, err = b.readIn(folder, strings.TrimSuffix(e.Name(), pageSuffix), text)
 			gone := err == nil && len(page.Holders) == 0 // it was released since the listing
 			if !gone && (!yield(page, err) || err != nil) {
 				return
@@ -111,19 +121,22 @@ func (b Book) entries() ([]os.DirEntry, error) {
 // Stamp is another text after any page has changed: each change makes a new file.
 func (b Book) Stamp() (string, error) {
 	entries, err := b.entries()
+	if err != nil || len(entries) == 0 {
+		return "", err
+	}
+	folder, err := durable.OpenFolder(b.folder())
+	if err != nil {
+		return "", fmt.Errorf("reading the host's ledger: %w", err)
+	}
+	defer folder.Close()
 	var text []byte
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			continue // it was removed since the listing
+		var now unix.Stat_t
+		if folder.Stat(e.Name(), &now) == nil { // else it was removed since the listing
+			text = fmt.Appendf(text, "%s %d %d %d\n", e.Name(), now.Size, now.Mtim.Nano(), now.Ino)
 		}
-		text = fmt.Appendf(text, "%s %d %d", e.Name(), info.Size(), info.ModTime().UnixNano())
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			text = fmt.Appendf(text, " %d", stat.Ino)
-		}
-		text = append(text, '\n')
 	}
-	return string(text), err
+	return string(text), nil
 }
 
 func (b Book) read(uuid string) (resource.Page, error) {
@@ -132,11 +145,24 @@ func (b Book) read(uuid string) (resource.Page, error) {
 }
 
 // readText returns a page and what its file has.
-func (b Book) readText(uuid string) (data []byte, _ resource.Page, err error) {
+func (b Book) readText(uuid string) (text []byte, _ resource.Page, err error) {
 	if uuid == "" || uuid != filepath.Base(uuid) || !filepath.IsLocal(uuid) {
 		return nil, resource.Page{}, refuse("", "%q is not the UUID of a GPU", uuid)
 	}
-	data, err = os.ReadFile(b.path(uuid))
+	folder, err := durable.OpenFolder(b.folder())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, resource.Page{UUID: uuid}, nil
+	}
+	if err != nil {
+		return nil, resource.Page{}, fmt.Errorf("reading the host's ledger: %w", err)
+	}
+	defer folder.Close()
+	return b.readIn(folder, uuid, nil)
+}
+
+// readIn is readText in the folder of the ledger, with a buffer of the last page.
+func (b Book) readIn(folder durable.Folder, uuid string, buffer []byte) (text []byte, _ resource.Page, err error) {
+	text, err = folder.Read(uuid+pageSuffix, buffer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, resource.Page{UUID: uuid}, nil
 	}
@@ -144,7 +170,7 @@ func (b Book) readText(uuid string) (data []byte, _ resource.Page, err error) {
 		return nil, resource.Page{}, fmt.Errorf("reading the host's ledger: %w", err)
 	}
 	var p page
-	switch err := jsonv2.Unmarshal(data, &p); {
+	switch err := jsonv2.Unmarshal(text, &p); {
 	case err != nil:
 		return nil, resource.Page{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: repair it by hand or, once no project holds the GPU, remove it", b.path(uuid), err)
 	case p.FormatVersion > formatVersion:
@@ -152,7 +178,7 @@ func (b Book) readText(uuid string) (data []byte, _ resource.Page, err error) {
 	case p.UUID != uuid:
 		return nil, resource.Page{}, fmt.Errorf("the page %s of the host's ledger is about %q; another user moved it", b.path(uuid), p.UUID)
 	}
-	return data, p.Page, nil
+	return text, p.Page, nil
 }
 
 // fate states which failures a change of a page must survive, and whether it may use the reserve.

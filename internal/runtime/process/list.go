@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 	"cosplay/internal/shared"
@@ -78,7 +79,7 @@ func (l *lister) recorded(session string) (resource.Body, bool) {
 
 // inspect reads the session in a folder, and which parts of it are damaged or outdated.
 func (l *lister) inspect(dir string) (resource.Body, error) {
-	folder, err := disguise.OpenFolder(dir)
+	folder, err := durable.OpenFolder(dir)
 	if err != nil {
 		return resource.Body{}, err
 	}
@@ -92,7 +93,7 @@ func (l *lister) inspect(dir string) (resource.Body, error) {
 	return c, err
 }
 
-func (l *lister) listed(folder disguise.Folder) (c resource.Body, err error) {
+func (l *lister) listed(folder durable.Folder) (c resource.Body, err error) {
 	if l.buffer, err = folder.Read(figuresFile, l.buffer); err != nil {
 		return c, err
 	}

@@ -1,4 +1,4 @@
-package disguise
+package durable
 
 import (
 	"io/fs"
@@ -7,12 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is a session's folder, held open for fast reading. A plan inspects a dozen files in each of a thousand
-// folders: relative paths are short to resolve, and plain descriptors are cheaper than os.File.
+// Folder is a folder that is held open for fast reading. A plan reads several files of a thousand sessions: relative
+// paths are short to resolve, and plain descriptors are cheaper than os.File.
 type Folder struct {
 	Dir string // its path
 	fd  int
 }
+
+// WorkingFolder is the one that relative paths begin at.
+var WorkingFolder = Folder{fd: unix.AT_FDCWD}
 
 // OpenFolder opens a folder. The caller closes it.
 func OpenFolder(dir string) (Folder, error) {
@@ -52,15 +55,21 @@ func (f Folder) Read(name string, buffer []byte) ([]byte, error) {
 	}
 }
 
-// looks compares the type, size and time of a file in the folder with the seal, without following links. For most
-// files this makes reading the content unnecessary.
-func (f Folder) looks(m mark) bool {
-	var now unix.Stat_t
-	err := unix.Fstatat(f.fd, m.file, &now, unix.AT_SYMLINK_NOFOLLOW)
-	if m.digest == counted {
-		return err == nil && now.Size == m.size && now.Mode&countedMode == countedMode
+// Stat describes a file in the folder, without following a link.
+func (f Folder) Stat(name string, to *unix.Stat_t) error {
+	if err := unix.Fstatat(f.fd, name, to, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return f.failed("stat", name, err)
 	}
-	return err == nil && now.Size == m.size && now.Mtim.Nano() == m.time
+	return nil
+}
+
+// Open opens a file in the folder for reading, with further flags of open(2). It does not wait for the writer of a
+// pipe. The caller closes the descriptor.
+func (f Folder) Open(name string, flags int) (fd int, err error) {
+	if fd, err = openAt(f.fd, name, unix.O_RDONLY|unix.O_NONBLOCK|flags); err != nil {
+		return -1, f.failed("open", name, err)
+	}
+	return fd, nil
 }
 
 func (f Folder) failed(what, name string, err error) error {

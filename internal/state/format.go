@@ -17,7 +17,7 @@ import (
 )
 
 // formatVersion increases when a field changes its meaning; migrations then needs an entry for the previous version.
-const formatVersion = 3
+const formatVersion = 4
 
 // head is the part that every version of the format has: it shows whether a file is intact, and whether it is too
 // new. Version 1 had no checksum.
@@ -29,11 +29,11 @@ type head struct {
 
 // file is the state on disk. The tags of resource.Prior are the format: a copy of its types
 // would double them. testdata/fields.txt lists what they make of it, and a test fails where
-// a tag changes that. Only the targets differ: see targets.go.
+// a tag changes that. Only targets and fits differ: see lists.go.
 type file struct {
 	head
 	resource.Prior
-	Targets targets `json:"targets,omitempty"`
+	lists
 }
 
 // document is a state file of any version, as a map of its fields.
@@ -43,12 +43,13 @@ type document map[string]json.RawMessage
 var migrations = map[int]func(document) error{
 	1: func(document) error { return nil }, // it had no checksum; all fields have the same meaning
 	2: func(document) error { return nil }, // each session had its target, which read accepts
+	3: func(document) error { return nil }, // each session had its fit, which read accepts
 }
 
 // encode writes a state in the current format.
 func encode(p resource.Prior, version string) ([]byte, error) {
-	f := file{head{FormatVersion: formatVersion, CosplayVersion: version}, p, targets{}}
-	names := f.Targets.collect(p.Sessions)
+	f := file{head: head{FormatVersion: formatVersion, CosplayVersion: version}, Prior: p}
+	names := f.collect(p.Sessions)
 	// The options are those of encoding/json, which has written all versions.
 	data, err := jsonv2.Marshal(f, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  "), jsonv2.WithMarshalers(names))
 	if err != nil {
@@ -133,9 +134,9 @@ func migrate(data []byte, version int) (file, error) {
 }
 
 func (f *file) read(data []byte) error {
-	err := jsonv2.Unmarshal(data, f, jsonv2.WithUnmarshalers(namedTargets))
+	err := jsonv2.Unmarshal(data, f, jsonv2.WithUnmarshalers(named))
 	if err == nil && f.FormatVersion >= targetsListed {
-		err = f.Targets.give(f.Sessions)
+		err = f.give(f.Sessions, f.FormatVersion)
 	}
 	return err
 }

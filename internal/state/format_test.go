@@ -34,7 +34,7 @@ func TestDamage(t *testing.T) {
 		"blank":               {" \n", Empty, "it is empty"},
 		"cut in half":         {good[:len(good)/2], Truncated, "truncated after"},
 		"a bit turned":        {strings.Replace(good, `"lab"`, `"lac"`, 1), Altered, "checksum does not fit"},
-		"a bit turned, newer": {strings.Replace(good, `"format_version": 3`, `"format_version": 4`, 1), Altered, "newer cosplay writes, but its checksum does not fit"},
+		"a bit turned, newer": {strings.Replace(good, `"format_version": 4`, `"format_version": 5`, 1), Altered, "newer cosplay writes, but its checksum does not fit"},
 		"no checksum":         {strings.Replace(good, `"checksum"`, `"chocksum"`, 1), Altered, "checksum is missing"},
 		"zeros":               {strings.Repeat("\x00", 100), NotJSON, "not JSON: byte 1"},
 		"a conflict of git":   {"<<<<<<< HEAD\n" + good, NotJSON, "not JSON: byte 1"},
@@ -42,13 +42,14 @@ func TestDamage(t *testing.T) {
 		"two in one":          {good + good, NotJSON, "after top-level value"},
 		"another tool's":      {`{"version": 4, "terraform_version": "1.9"}`, NotAState, "not a state of cosplay"},
 		"a list":              {`[1, 2]`, NotAState, "not a state of cosplay"},
-		"newer":               {resealed(`"format_version": 3`, `"format_version": 99`), Newer, "newer cosplay"},
+		"newer":               {resealed(`"format_version": 4`, `"format_version": 99`), Newer, "newer cosplay"},
 		"newer and odd":       {`{"format_version": 99, "serial": "a", "sessions": [{"address": 7}]}`, Newer, "newer cosplay"},
 		"wrong type":          {`{"format_version": 1, "lineage": "a", "serial": "one"}`, Altered, "serial"},
 		"no lineage":          {`{"format_version": 1}`, NoLineage, "no lineage"},
 		"no lineage, now":     {resealed(`"lineage"`, `"lin"`), NoLineage, "no lineage"},
 		"a nameless session":  {`{"format_version": 1, "lineage": "a", "sessions": [{"id": "a"}]}`, Altered, "session 1 in it has no address"},
 		"an unlisted target":  {resealed(`"target": "rtx-2060"`, `"target": "rtx-2061"`), Altered, `no target "rtx-2061" in its list`},
+		"an unlisted fit":     {resealed(`"fit": "GPU at`, `"fit": "CPU at`), Altered, `no fit "CPU at 0 MHz" in its list`},
 		"a session twice":     {resealed(`session.worker[1]`, `session.worker[0]`), Altered, "session.worker[0] is twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,20 +259,23 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// TestTargets: each target is in the file once, also where two have the same key.
-func TestTargets(t *testing.T) {
+// TestLists: each target and each fit is in the file once, also where two have the same name.
+func TestLists(t *testing.T) {
 	p := some()
 	p.Lineage = "a"
 	first := p.Sessions[0]
 	for i, memory := range []int{6144, 6144, 12288, 6144, 12288} {
 		s := first
 		s.Address = resource.Address{Name: fmt.Sprint("z", i)}
-		s.Target.MemoryMiB = memory
+		s.Target.MemoryMiB, s.Fit.Want.MemoryMiB = memory, memory
 		p.Sessions = append(p.Sessions, s)
 	}
 	data := string(must(encode(p, "1")))
 	if got := strings.Count(data, `"boost_mhz"`); got != 2 || strings.Count(data, `"target": "rtx-2060#2"`) != 2 {
 		t.Errorf("the file has %d targets:\n%s", got, data)
+	}
+	if got := strings.Count(data, `"got":`); got != 3 || strings.Count(data, `"fit": "GPU at 0 MHz#2"`) != 3 {
+		t.Errorf("the file has %d fits:\n%s", got, data)
 	}
 	back, refusal := decode([]byte(data))
 	if refusal != nil {

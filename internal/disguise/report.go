@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,10 +61,31 @@ func MakeReport(path string, s resource.Session) error {
 	return os.Chmod(path, countedMode)
 }
 
-// ReadReport reads the report in a session's folder. A slot whose content is not sound
-// counts as empty: a program may be writing it. For a session without a report the error is fs.ErrNotExist.
+// ReadReports reads the reports of sessions from the path in each session's folder, by the index of each session that
+// has one. base is the folder of the session folders.
+func ReadReports(base, path string, sessions []string) iter.Seq2[int, resource.Report] {
+	return func(yield func(int, resource.Report) bool) {
+		folder, err := durable.OpenFolder(base)
+		if err != nil {
+			return
+		}
+		defer folder.Close()
+		for i, session := range sessions {
+			if r, err := readReport(folder, session+"/"+path); err == nil && !yield(i, r) {
+				return
+			}
+		}
+	}
+}
+
+// ReadReport reads the report in a folder. A slot whose content is not sound counts as empty: a program may be writing
+// it. For a session without a report the error is fs.ErrNotExist.
 func ReadReport(dir string) (resource.Report, error) {
-	content, err := readSlots(filepath.Join(dir, ReportFile))
+	return readReport(durable.WorkingFolder, filepath.Join(dir, ReportFile))
+}
+
+func readReport(in durable.Folder, name string) (resource.Report, error) {
+	content, err := readSlots(in, name)
 	if err != nil {
 		return resource.Report{}, fmt.Errorf("reading the session's report: %w", err)
 	}
@@ -89,20 +111,20 @@ func ReadReport(dir string) (resource.Report, error) {
 }
 
 // readSlots reads at most the slots of a report. It follows no link and waits for no writer of a pipe.
-func readSlots(path string) ([]byte, error) {
+func readSlots(in durable.Folder, name string) ([]byte, error) {
 	var now unix.Stat_t
-	if err := unix.Lstat(path, &now); err == nil && now.Mode&unix.S_IFMT == unix.S_IFREG && now.Blocks == 0 {
+	if err := in.Stat(name, &now); err == nil && now.Mode&unix.S_IFMT == unix.S_IFREG && now.Blocks == 0 {
 		return nil, nil // no program has reported
 	}
-	fd, err := durable.WorkingFolder.Open(path, unix.O_NOFOLLOW)
+	fd, err := in.Open(name, unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), path)
+	file := os.NewFile(uintptr(fd), name)
 	defer file.Close()
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
+		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err != nil {
 		return nil, err

@@ -73,14 +73,31 @@ func (p *Project) Used(prior resource.Prior, live resource.Live) map[resource.Ad
 // Reports are what the programs of each session did, of the sessions whose programs report it. used is the memory that
 // Used returns.
 func (p *Project) Reports(prior resource.Prior, used map[resource.Address]resource.Use) map[resource.Address]resource.Report {
-	all, runtimes := make(map[resource.Address]resource.Report, len(prior.Sessions)), p.runtimes(prior)
+	type place struct{ host, runtime string }
+	type group struct {
+		ids       []string
+		addresses []resource.Address
+	}
+	groups := map[place]*group{}
 	for i := range prior.Sessions {
 		s := &prior.Sessions[i]
-		if reporter, can := runtimes[s.Slice.Host][s.Runtime].(runtime.Reporter); can && s.Emulates() {
-			if report, err := reporter.Report(s.ID); err == nil {
-				report.Peaks = used[s.Address].PeaksMiB
-				all[s.Address] = report
-			}
+		at := place{s.Slice.Host, s.Runtime}
+		if groups[at] == nil {
+			groups[at] = &group{}
+		}
+		if g := groups[at]; s.Emulates() {
+			g.ids, g.addresses = append(g.ids, s.ID), append(g.addresses, s.Address)
+		}
+	}
+	all, runtimes := make(map[resource.Address]resource.Report, len(prior.Sessions)), p.runtimes(prior)
+	for at, g := range groups {
+		reporter, can := runtimes[at.host][at.runtime].(runtime.Reporter)
+		if !can {
+			continue
+		}
+		for i, report := range reporter.Reports(g.ids) {
+			report.Peaks = used[g.addresses[i]].PeaksMiB
+			all[g.addresses[i]] = report
 		}
 	}
 	return all

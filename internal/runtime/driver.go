@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
@@ -124,9 +125,9 @@ type (
 		Know(session string, s resource.SSH, port int) (string, error)
 	}
 
-	// Reporter reads what the programs of a session did, or fs.ErrNotExist where they do not report it.
+	// Reporter reads what the programs of sessions did, by the index of each session whose programs report it.
 	Reporter interface {
-		Report(session string) (resource.Report, error)
+		Reports(sessions []string) iter.Seq2[int, resource.Report]
 	}
 
 	// Entered finds the sessions among some that run in which a user is, or may be: a command of cosplay exec, or a

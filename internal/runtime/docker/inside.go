@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -170,9 +171,9 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.inside(session), usageFile))
 }
 
-// Report is what the programs of a session did. That of a session whose programs do not report it is fs.ErrNotExist.
-func (r Runtime) Report(session string) (resource.Report, error) {
-	return disguise.ReadReport(r.inside(session))
+// Reports are what the programs of sessions did, by the index of each session whose programs report it.
+func (r Runtime) Reports(sessions []string) iter.Seq2[int, resource.Report] {
+	return disguise.ReadReports(r.Base, filepath.Join(insideDir, reportFile), sessions)
 }
 
 // config is the configuration of cosplay-init, without the sensitive values and the program.

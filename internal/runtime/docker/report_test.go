@@ -1,10 +1,8 @@
 package docker
 
 import (
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,8 +20,8 @@ func TestReport(t *testing.T) {
 	made := w.prepare(t)
 	prior := resource.PriorSession{Session: w.s, Body: &made, Handle: &w.given}
 	prior.Compute = "cpu"
-	if _, err := w.Report(w.s.ID); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a report: %v", err)
+	for range w.Reports([]string{w.s.ID}) {
+		t.Error("there is a report")
 	}
 	if altered, err := w.Altered(t.Context(), prior); err != nil || altered[verify.MountsCheck] != "" {
 		t.Errorf("an older container: %v, %v", altered, err)
@@ -37,9 +35,12 @@ func TestReport(t *testing.T) {
 	if !strings.Contains(failed, "Read-only file system") || strings.Contains(failed, "cosplay/report") || code == 0 {
 		t.Errorf("it prints %q, and exits with %d", failed, code)
 	}
-	r, err := w.Report(w.s.ID)
-	if err != nil || len(r.Programs) != 1 || r.Programs[0].Name != "train.py" || r.Total.Launches != 3 {
-		t.Errorf("%v: %+v", err, r)
+	r, reports := resource.Report{}, 0
+	for i, report := range w.Reports([]string{"nosuch", w.s.ID}) {
+		r, reports = report, reports+i
+	}
+	if reports != 1 || len(r.Programs) != 1 || r.Programs[0].Name != "train.py" || r.Total.Launches != 3 {
+		t.Errorf("%d: %+v", reports, r)
 	}
 	if altered, err := w.Altered(t.Context(), prior); err != nil || altered[verify.MountsCheck] != "" {
 		t.Errorf("%v, %v", altered, err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -117,10 +118,9 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.Base, session, disguise.UsageFile))
 }
 
-// Report is what the programs of a session did; for a session whose programs do not report it, it returns
-// fs.ErrNotExist.
-func (r Runtime) Report(session string) (resource.Report, error) {
-	return disguise.ReadReport(filepath.Join(r.Base, session))
+// Reports are what the programs of sessions did, by the index of each session whose programs report it.
+func (r Runtime) Reports(sessions []string) iter.Seq2[int, resource.Report] {
+	return disguise.ReadReports(r.Base, disguise.ReportFile, sessions)
 }
 
 // Unprepare removes a session's folder, never its workspace, and returns what its programs used.

@@ -27,11 +27,13 @@ import (
 // can set. So what sessions share is inspected once for all of them. The usage file is written by the session's
 // programs: of it only size and mode count.
 type Stamper struct {
-	base    durable.Folder         // of the session folders
-	ground  []byte                 // what all stamps depend on
-	sources map[string]unix.Stat_t // of the facades in the shared folder, by the name of the library
-	own     []string               // paths in a session's folder that it shares with no other
-	intact  map[string]bool        // trees, by name
+	base    durable.Folder  // of the session folders
+	ground  []byte          // what all stamps depend on
+	facades []string        // paths in a session's folder
+	shared  []byte          // the facades of the last session that was looked at, which most sessions have
+	own     []string        // paths in a session's folder that it shares with no other
+	counts  bool            // sessions have usage files
+	intact  map[string]bool // trees, by name
 	buffer  []byte
 }
 
@@ -42,7 +44,7 @@ func NewStamper(base, nvml, cuda string, own ...string) (*Stamper, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stamper{ground: []byte(digest), sources: map[string]unix.Stat_t{}, intact: map[string]bool{}}
+	s := &Stamper{ground: []byte(digest), counts: cuda != "", intact: map[string]bool{}}
 	for _, part := range append([]string{".", LibraryDir, FiguresFile}, own...) {
 		s.own = append(s.own, "/"+part)
 	}
@@ -50,17 +52,12 @@ func NewStamper(base, nvml, cuda string, own ...string) (*Stamper, error) {
 		if behind.path == "" {
 			continue
 		}
-		facade, err := shownBeside[behind.library]()
-		if err != nil {
-			return nil, err
-		}
-		var now, source unix.Stat_t
-		err = errors.Join(unix.Stat(behind.path, &now), unix.Lstat(filepath.Join(base, shared.Dir, facade.Name), &source))
-		if err != nil {
+		var now unix.Stat_t
+		if err := unix.Stat(behind.path, &now); err != nil {
 			return nil, fmt.Errorf("inspecting the %s: %w", facades[behind.library].words, err)
 		}
-		s.ground = content(content(append(s.ground, behind.path...), &now), &source)
-		s.sources[behind.library] = source
+		s.ground = content(append(s.ground, behind.path...), &now)
+		s.facades = append(s.facades, "/"+LibraryDir+"/"+behind.library)
 	}
 	s.base, err = durable.OpenFolder(base)
 	return s, err
@@ -77,24 +74,18 @@ func content(to []byte, of *unix.Stat_t) []byte {
 	return to
 }
 
-// Stamp makes the stamp of a session's folder, directly after it was written. It is "" if the folder shares nothing,
-// as in a file system without hard links.
+// Stamp makes the stamp of a session's folder, directly after it was written.
 func (s *Stamper) Stamp(session string) (string, error) {
-	for library, source := range s.sources {
-		var link unix.Stat_t
-		err := s.base.Stat(filepath.Join(session, LibraryDir, library), &link)
-		if err != nil || link.Ino != source.Ino || link.Dev != source.Dev {
+	if err := s.share(session); err != nil {
+		return "", err
+	}
+	var usage unix.Stat_t
+	if s.counts {
+		if err := s.base.Stat(session+"/"+UsageFile, &usage); err != nil {
 			return "", err
 		}
 	}
-	var usage *unix.Stat_t
-	if _, counted := s.sources[driver.CUDA]; counted {
-		usage = new(unix.Stat_t)
-		if err := s.base.Stat(session+"/"+UsageFile, usage); err != nil {
-			return "", err
-		}
-	}
-	stamp, err := s.sum(session, usage)
+	stamp, err := s.sum(session, &usage)
 	if err != nil {
 		return "", err
 	}
@@ -119,9 +110,8 @@ func (s *Stamper) Same(session, stamp string) (same bool, use *resource.Use) {
 			return false, nil
 		}
 	}
-	if _, counted := s.sources[driver.CUDA]; !counted {
-		now, err := s.sum(session, nil)
-		return err == nil && now == sum, nil
+	if !s.counts {
+		return s.sums(session, sum, &unix.Stat_t{}), nil
 	}
 	fd, err := s.base.Open(session+"/"+UsageFile, 0)
 	if err != nil {
@@ -129,29 +119,48 @@ func (s *Stamper) Same(session, stamp string) (same bool, use *resource.Use) {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	var usage unix.Stat_t
-	if unix.Fstat(fd, &usage) != nil {
-		return false, nil
-	}
-	if now, err := s.sum(session, &usage); err != nil || now != sum {
+	if unix.Fstat(fd, &usage) != nil || !s.sums(session, sum, &usage) {
 		return false, nil
 	}
 	return countsIn(fd, usage.Size)
 }
 
-// sum identifies what is a session's alone: the stamp without the names of trees. usage is nil for a session without
-// the disguise of CUDA.
+// sums reports whether a session has a sum with the facades of the last session, or otherwise with its own ones.
+func (s *Stamper) sums(session, want string, usage *unix.Stat_t) bool {
+	if now, err := s.sum(session, usage); err == nil && now == want {
+		return true
+	}
+	if s.share(session) != nil {
+		return false
+	}
+	now, err := s.sum(session, usage)
+	return err == nil && now == want
+}
+
+// share reads the facades of a session.
+func (s *Stamper) share(session string) error {
+	var now unix.Stat_t
+	s.shared = s.shared[:0]
+	for _, facade := range s.facades {
+		if err := s.base.Stat(session+facade, &now); err != nil {
+			return err
+		}
+		s.shared = content(s.shared, &now)
+	}
+	return nil
+}
+
+// sum identifies what a session has besides trees.
 func (s *Stamper) sum(session string, usage *unix.Stat_t) (string, error) {
 	var now unix.Stat_t
-	all := append(s.buffer[:0], s.ground...)
+	all := append(append(s.buffer[:0], s.ground...), s.shared...)
 	for _, part := range s.own {
 		if err := s.base.Stat(session+part, &now); err != nil {
 			return "", err
 		}
 		all = binary.AppendUvarint(binary.AppendUvarint(content(all, &now), uint64(now.Ctim.Nano())), uint64(now.Mode))
 	}
-	if usage != nil {
-		all = binary.AppendUvarint(binary.AppendUvarint(all, uint64(usage.Size)), uint64(usage.Mode))
-	}
+	all = binary.AppendUvarint(binary.AppendUvarint(all, uint64(usage.Size)), uint64(usage.Mode))
 	s.buffer = all
 	sum := sha256.Sum256(all)
 	return hex.EncodeToString(sum[:8]), nil

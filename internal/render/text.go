@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mattn/go-runewidth"
 
@@ -37,11 +38,23 @@ func (l line) text() string { return strings.Join(each(l, func(p piece) string {
 
 // columns is the room that a text takes on a terminal.
 func columns(s string) int {
-	if terminal.Plain(s) {
-		return len(s)
+	n := 0
+	for _, r := range s {
+		if !unicode.Is(narrow, r) {
+			return terminalWidth.StringWidth(s)
+		}
+		n++
 	}
-	return terminalWidth.StringWidth(s)
+	return n
 }
+
+// narrow are characters of one column that no other one joins: with them alone, the table of all characters is not
+// needed, which takes longer to make than the screen of a small host.
+var narrow = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: ' ', Hi: '~', Stride: 1}, {Lo: 0xa0, Hi: 0xac, Stride: 1}, {Lo: 0xae, Hi: 0x2ff, Stride: 1}, // Latin
+	{Lo: 0x2010, Hi: 0x2027, Stride: 1}, // dashes, quotation marks
+	{Lo: '←', Hi: '↓', Stride: 1}, {Lo: '─', Hi: '╿', Stride: 1}, {Lo: '✓', Hi: '✓', Stride: 1}, {Lo: '✗', Hi: '✗', Stride: 1},
+}, LatinOffset: 2}
 
 // terminalWidth is the same in every locale: most terminals give signs of ambiguous width one column.
 var terminalWidth = runewidth.Condition{StrictEmojiNeutral: true}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
@@ -233,5 +234,26 @@ func TestClosedProgress(t *testing.T) {
 	p.Say("Stopped.")
 	if got, want := b.String(), "  [1/1] first ...\r\x1b[KStopped.\n"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestNarrow checks that each character of the table has one column, alone and beside others.
+func TestNarrow(t *testing.T) {
+	count := 0
+	for r := rune(1); r < 0x10000; r++ {
+		if s := string(r); unicode.Is(narrow, r) {
+			count++
+			if terminalWidth.StringWidth(s) != 1 || terminalWidth.StringWidth(s+"a"+s+s) != 4 {
+				t.Errorf("%U takes %d columns", r, terminalWidth.StringWidth(s))
+			}
+		}
+	}
+	if count < 800 {
+		t.Errorf("the table has %d characters", count)
+	}
+	for text, want := range map[string]int{"│ ×": 3, "e\u0301│": 2, "漢│": 3, "\u00ada": terminalWidth.StringWidth("\u00ada"), "": 0} {
+		if got := columns(text); got != want {
+			t.Errorf("%q takes %d columns, want %d", text, got, want)
+		}
 	}
 }

@@ -33,14 +33,14 @@ func JSON(s string) string {
 
 // escaped returns a text with escapes, except for the characters to keep.
 func escaped(s, kept string) string {
-	if Plain(s) {
+	if plain(s) {
 		return s
 	}
 	var b strings.Builder
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
-		case isPlain(s[0]):
+		case isPrintable(s[0]):
 			b.WriteByte(s[0])
 		case strings.ContainsRune(kept, r):
 			b.WriteRune(r)
@@ -64,17 +64,17 @@ func escaped(s, kept string) string {
 	return b.String()
 }
 
-// Plain reports whether a text is printable ASCII, as almost all texts are.
-func Plain(s string) bool {
+// plain reports whether a text is printable ASCII, as almost all texts are.
+func plain(s string) bool {
 	for i := range len(s) {
-		if !isPlain(s[i]) {
+		if !isPrintable(s[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func isPlain(c byte) bool { return ' ' <= c && c <= '~' }
+func isPrintable(c byte) bool { return ' ' <= c && c <= '~' }
 
 // unsafe reports whether a character controls a terminal: controls, changes of text direction, line separators, and
 // the byte order mark.

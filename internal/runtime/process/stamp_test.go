@@ -90,17 +90,31 @@ func TestStampsHideNothing(t *testing.T) {
 	}
 }
 
-// TestNoStamp covers folders whose facades are copies: a change of one would show in no other file.
-func TestNoStamp(t *testing.T) {
+// TestCopiedFacades covers a file system without hard links: a change of one session's facade shows in no other one.
+func TestCopiedFacades(t *testing.T) {
 	r, s := worker(t)
-	made := prepare(t, r, s)
-	facade := filepath.Join(made.ID, disguise.LibraryDir, "libcuda.so.1")
-	copied, err := os.ReadFile(facade)
-	ok(t, err)
-	removeAll(t, facade)
-	ok(t, os.WriteFile(facade, copied, 0o755))
-	if r.stamp(&made); made.Stamp != "" {
-		t.Errorf("the stamp is %q", made.Stamp)
+	r.Stamped = map[string]*resource.Body{}
+	for _, id := range []string{"worker-3", "worker-4", "worker-5"} {
+		s.ID = id
+		made := prepare(t, r, s)
+		facade := filepath.Join(made.ID, disguise.LibraryDir, "libcuda.so.1")
+		copied, err := os.ReadFile(facade)
+		ok(t, err)
+		removeAll(t, facade)
+		ok(t, os.WriteFile(facade, copied, 0o755))
+		ok(t, r.seal(made.ID, true))
+		r.stamp(&made)
+		r.Stamped[id] = &made
+	}
+	dir := filepath.Join(r.Base, "worker-4")
+	awaitTick(t, dir)
+	for changed := range 2 {
+		for _, one := range list(t, r) {
+			if damaged := one.Damaged != ""; damaged != (changed == 1 && one.Session == "worker-4") {
+				t.Errorf("%d changed: %s has %q", changed, one.Session, one.Damaged)
+			}
+		}
+		overwrite("lib/libcuda.so.1", 5000)(t, r.Base, dir)
 	}
 }
 

@@ -5,7 +5,7 @@
 #define NUMBER(name, type, expression)                  \
     nvmlReturn_t name(nvmlDevice_t device, type *value) \
     {                                                   \
-        GPU_CALL(device, value);                        \
+        GPU_READ(device, value);                        \
         *value = (type)(expression);                    \
         return NVML_SUCCESS;                            \
     }
@@ -98,7 +98,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 /* Constant: the simulated GPU heats up only if a test sets the temperature. */
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor, unsigned int *degrees)
 {
-    GPU_CALL(device, degrees && sensor == NVML_TEMPERATURE_GPU);
+    GPU_READ(device, degrees && sensor == NVML_TEMPERATURE_GPU);
     *degrees = gpu->temperature_c;
     return NVML_SUCCESS;
 }

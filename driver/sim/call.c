@@ -51,6 +51,12 @@ nvmlDevice_t mig_handle(const struct sim_gpu *gpu, const struct sim_gpu_instance
     return (nvmlDevice_t){place(gpu, compute_place(gpu, instance, compute))};
 }
 
+int is_gpu(nvmlDevice_t device)
+{
+    const char *at = (const char *)device.handle;
+    return at >= places && at < places + sizeof places && (size_t)(at - places) % PLACES == 0;
+}
+
 /* Looks up the object of a handle; returns 0 if it no longer exists. */
 static int resolve(struct call *call, const void *handle)
 {
@@ -125,10 +131,20 @@ static int refuse(struct call *call, nvmlReturn_t answer)
     return 0;
 }
 
+/* A fault may count down. */
+static int has_faults(void)
+{
+    for (unsigned i = 0; i < SIM_MAX_FAULTS; i++)
+        if (host->faults[i].function[0])
+            return 1;
+    return 0;
+}
+
 static int lock(struct call *call)
 {
-    call->answer = state_lock();
+    state_lock_threads();
     call->locked = 1;
+    call->answer = call->simple && host && !has_faults() ? NVML_SUCCESS : state_lock_file();
     return call->answer == NVML_SUCCESS;
 }
 
@@ -167,7 +183,8 @@ static int enter(struct call *call, const char *function, const void *handle)
         return refuse(call, NVML_ERROR_INVALID_ARGUMENT);
     if (!enter_found(call, function, call->gpu))
         return 0;
-    sweep_processes(call->gpu);
+    if (!call->simple)
+        sweep_processes(call->gpu);
     return 1;
 }
 

@@ -44,7 +44,7 @@ nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, u
 
 static nvmlReturn_t give_highest(nvmlDevice_t device, const char *function, nvmlClockType_t type, unsigned *mhz)
 {
-    CALL(mhz, enter_gpu(&call, function, device));
+    CALL_AS(1, mhz, enter_gpu(&call, function, device));
     return give_clock(gpu, type, highest(gpu), mhz);
 }
 

@@ -20,7 +20,7 @@ static nvmlReturn_t give_gpu(struct call *call, const char *function, struct sim
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 {
-    HOST_CALL(device);
+    CALL_AS(1, device, enter_host(&call, __func__));
     return index < host->gpu_count ? give_gpu(&call, __func__, &host->gpus[index], device)
                                    : NVML_ERROR_INVALID_ARGUMENT;
 }
@@ -122,7 +122,7 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *bus_id, nvmlDevice_t *dev
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
-    DEVICE_CALL(device, pci);
+    DEVICE_READ(device, pci);
     struct text legacy = {0}, full = {0};
     add_bus_id(&legacy, gpu, 4);
     add_bus_id(&full, gpu, 8);
@@ -173,7 +173,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *pci)
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
 {
-    DEVICE_CALL(device, name);
+    CALL_AS(is_gpu(device), name, enter_device(&call, __func__, device));
     struct text text = {0};
     add(&text, gpu->name);
     if (call.compute) {
@@ -185,7 +185,7 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
-    DEVICE_CALL(device, uuid);
+    CALL_AS(is_gpu(device), uuid, enter_device(&call, __func__, device));
     return give_text(uuid, length, call.compute ? mig_name(gpu, call.instance, call.compute).s : gpu->uuid);
 }
 
@@ -235,7 +235,7 @@ nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, nvmlDeviceArchitectu
 
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {
-    DEVICE_CALL(device, major && minor);
+    DEVICE_READ(device, major && minor);
     *major = (int)gpu->capability_major;
     *minor = (int)gpu->capability_minor;
     return NVML_SUCCESS;

@@ -10,14 +10,14 @@ nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int *is_m
 
 nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned int *count)
 {
-    GPU_CALL(device, count);
+    GPU_READ(device, count);
     *count = gpu->mig ? gpu->compute_slices : 0;
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index, nvmlDevice_t *mig)
 {
-    GPU_CALL(device, mig);
+    GPU_READ(device, mig);
     if (!gpu->mig)
         return NVML_ERROR_NOT_SUPPORTED;
     if (index >= gpu->compute_slices)
@@ -42,7 +42,7 @@ nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t mig, nvml
 
 nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t mig, unsigned int *id)
 {
-    DEVICE_CALL(mig, id);
+    DEVICE_READ(mig, id);
     if (!call.compute)
         return NVML_ERROR_NOT_SUPPORTED;
     *id = instance_id(gpu, call.instance);
@@ -51,7 +51,7 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t mig, unsigned int *id)
 
 nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t mig, unsigned int *id)
 {
-    DEVICE_CALL(mig, id);
+    DEVICE_READ(mig, id);
     if (!call.compute)
         return NVML_ERROR_NOT_SUPPORTED;
     *id = compute_id(call.instance, call.compute);

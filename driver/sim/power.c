@@ -23,28 +23,28 @@ nvmlReturn_t nvmlDeviceGetPowerManagementMode(nvmlDevice_t device, nvmlEnableSta
 
 nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, unsigned int *mw)
 {
-    GPU_CALL(device, mw);
+    GPU_READ(device, mw);
     *mw = gpu->power_limit_mw;
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int *mw)
 {
-    GPU_CALL(device, mw);
+    GPU_READ(device, mw);
     *mw = gpu->power_limit_mw;
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t device, unsigned int *mw)
 {
-    GPU_CALL(device, mw);
+    GPU_READ(device, mw);
     *mw = gpu->power_default_mw;
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *min, unsigned int *max)
 {
-    GPU_CALL(device, min && max);
+    GPU_READ(device, min && max);
     *min = gpu->power_min_mw;
     *max = gpu->power_max_mw;
     return NVML_SUCCESS;

@@ -16,6 +16,8 @@ extern struct sim_host *host;
 nvmlReturn_t state_open(void); /* locks the file as well */
 void state_close(void);
 nvmlReturn_t state_lock(void);
+void state_lock_threads(void);      /* against threads of this process alone */
+nvmlReturn_t state_lock_file(void); /* against other processes, after that */
 void state_unlock(void);
 int state_writable(void);
 long state_file(void);
@@ -35,6 +37,7 @@ int is_mig_name(const struct sim_gpu *gpu, const struct sim_gpu_instance *instan
  */
 struct call {
     int locked;
+    int simple; /* it reads what never changes, or a single number: then other processes need not wait */
     nvmlReturn_t answer;
     struct sim_gpu *gpu;
     struct sim_gpu_instance *instance;    /* NULL for a physical GPU */
@@ -50,18 +53,22 @@ int enter_gpu_instance(struct call *call, const char *function, nvmlGpuInstance_
 int enter_compute_instance(struct call *call, const char *function, nvmlComputeInstance_t compute);
 void leave(struct call *call);
 
-#define CALL(valid, enter)                                  \
-    if (!(valid))                                           \
-        return NVML_ERROR_INVALID_ARGUMENT;                 \
-    struct call call __attribute__((cleanup(leave))) = {0}; \
-    if (!(enter))                                           \
-        return call.answer;                                 \
+#define CALL_AS(is_simple, valid, enter)                                      \
+    if (!(valid))                                                             \
+        return NVML_ERROR_INVALID_ARGUMENT;                                   \
+    struct call call __attribute__((cleanup(leave))) = {.simple = is_simple}; \
+    if (!(enter))                                                             \
+        return call.answer;                                                   \
     struct sim_gpu *gpu __attribute__((unused)) = call.gpu
+
+#define CALL(valid, enter) CALL_AS(0, valid, enter)
 
 /* About the host; about a physical GPU; about that or a MIG device; about an instance. */
 #define HOST_CALL(valid) CALL(valid, enter_host(&call, __func__))
 #define GPU_CALL(device, valid) CALL(valid, enter_gpu(&call, __func__, device))
 #define DEVICE_CALL(device, valid) CALL(valid, enter_device(&call, __func__, device))
+#define GPU_READ(device, valid) CALL_AS(1, valid, enter_gpu(&call, __func__, device))
+#define DEVICE_READ(device, valid) CALL_AS(1, valid, enter_device(&call, __func__, device))
 #define GPU_INSTANCE_CALL(handle, valid) CALL(valid, enter_gpu_instance(&call, __func__, handle))
 #define COMPUTE_INSTANCE_CALL(handle, valid) CALL(valid, enter_compute_instance(&call, __func__, handle))
 
@@ -72,6 +79,7 @@ void leave(struct call *call);
     }
 
 /* call.c: handles. */
+int is_gpu(nvmlDevice_t device); /* not a MIG device */
 nvmlDevice_t gpu_handle(const struct sim_gpu *gpu);
 nvmlGpuInstance_t gpu_instance_handle(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance);
 nvmlComputeInstance_t compute_instance_handle(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,

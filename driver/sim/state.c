@@ -11,6 +11,7 @@ static long file = -1;
 static size_t mapped; /* for as many GPUs as a host can have, so that the file may grow */
 static int writable;
 static char thread_lock; /* flock does not hold between threads */
+static int file_locked;
 
 /* Pid that opened the file: a fork shares its lock, so it opens the file again. A fork wipes it, if the kernel can. */
 static uint32_t *owner;
@@ -73,7 +74,7 @@ nvmlReturn_t state_open(void)
         return NVML_SUCCESS;
     if (!open_file())
         return NVML_ERROR_DRIVER_NOT_LOADED;
-    sys_lock(file);
+    file_locked = sys_lock(file) == 0;
     long size = sys_size(file);
     mapped = sizeof *host + SIM_MAX_GPUS * sizeof host->gpus[0];
     host = size > 0 ? sys_map(file, mapped, writable) : NULL;
@@ -92,7 +93,7 @@ void state_close(void)
     file = -1;
 }
 
-nvmlReturn_t state_lock(void)
+void state_lock_threads(void)
 {
     if (is_fork())
         thread_lock = 0; /* held, if at all, by a thread that the fork left behind */
@@ -102,13 +103,25 @@ nvmlReturn_t state_lock(void)
         sys_close(file);
         open_file();
     }
-    return file < 0 || sys_lock(file) == 0 ? NVML_SUCCESS : NVML_ERROR_OPERATING_SYSTEM;
+}
+
+nvmlReturn_t state_lock_file(void)
+{
+    file_locked = file >= 0 && sys_lock(file) == 0;
+    return file < 0 || file_locked ? NVML_SUCCESS : NVML_ERROR_OPERATING_SYSTEM;
+}
+
+nvmlReturn_t state_lock(void)
+{
+    state_lock_threads();
+    return state_lock_file();
 }
 
 void state_unlock(void)
 {
-    if (file >= 0)
+    if (file_locked && file >= 0)
         sys_unlock(file);
+    file_locked = 0;
     __atomic_clear(&thread_lock, __ATOMIC_RELEASE);
 }
 

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"cosplay/internal/fit"
@@ -75,9 +74,16 @@ type judged struct {
 func judge(used map[resource.Address]resource.Use, own func(resource.Address) (resource.Target, bool), all func() []resource.Target) []judged {
 	var verdicts []judged
 	var targets []resource.Target
-	for _, a := range slices.SortedFunc(maps.Keys(used), resource.Address.Compare) {
+	var users []resource.Address
+	for a, use := range used {
+		if !use.IsZero() {
+			users = append(users, a)
+		}
+	}
+	slices.SortFunc(users, resource.Address.Compare)
+	for _, a := range users {
 		target, known := own(a)
-		if !known || used[a].IsZero() {
+		if !known {
 			continue
 		}
 		if targets == nil && all != nil {
@@ -99,13 +105,15 @@ func (v StatusView) verdicts() []judged {
 
 // ended are the verdicts on the sessions whose containers a run removed.
 func (v AppliedView) ended() []judged {
-	return judge(v.Result.Used, func(a resource.Address) (resource.Target, bool) {
-		for _, c := range v.Plan.Diff.Sessions {
-			if c.Address == a && c.Before != nil {
-				return c.Before.Target, true
-			}
+	targets := map[resource.Address]resource.Target{}
+	for _, c := range v.Plan.Diff.Sessions {
+		if _, used := v.Result.Used[c.Address]; used && c.Before != nil {
+			targets[c.Address] = c.Before.Target
 		}
-		return resource.Target{}, false
+	}
+	return judge(v.Result.Used, func(a resource.Address) (resource.Target, bool) {
+		target, known := targets[a]
+		return target, known
 	}, v.Targets)
 }
 

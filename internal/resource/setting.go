@@ -1,12 +1,14 @@
 package resource
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Setting is what cosplay may change on a physical GPU. JSON has the settings in this order.
@@ -242,31 +244,56 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. An unknown setting is an error: a value
-// that is dropped could not be restored.
-func (s *Settings) UnmarshalJSON(data []byte) error {
-	var read map[string]any
-	if err := json.Unmarshal(data, &read); err != nil {
+// UnmarshalJSONFrom reads what MarshalJSON writes. An unknown setting is an error: a value that is dropped could not be
+// restored.
+func (s *Settings) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	*s = Settings{}
+	begin, err := from.ReadToken()
+	if err != nil || begin.Kind() == 'n' {
 		return err
 	}
-	*s = Settings{}
-	for key, value := range read {
-		i := slices.IndexFunc(AllSettings[:], func(which Setting) bool { return settings[which].key == key })
+	if begin.Kind() != '{' {
+		return fmt.Errorf("%s stands where settings belong", begin)
+	}
+	for from.PeekKind() != '}' {
+		key, err := from.ReadToken()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(AllSettings[:], func(which Setting) bool { return settings[which].key == key.String() })
 		if i < 0 {
 			return fmt.Errorf("unknown setting %q", key)
 		}
-		which := AllSettings[i]
-		on, mode := value.(bool)
-		number, whole := value.(float64)
-		switch {
-		case value == nil:
-		case mode && which.Mode():
-			*s = s.With(which, Bit(on))
-		case whole && !which.Mode() && number == math.Trunc(number):
-			*s = s.With(which, int(number))
-		default:
-			return fmt.Errorf("%s: %v is no value of it", which.Words(), value)
+		value, err := from.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := s.read(AllSettings[i], value); err != nil {
+			return err
 		}
 	}
+	_, err = from.ReadToken()
+	return err
+}
+
+// UnmarshalJSON does the same for encoding/json.
+func (s *Settings) UnmarshalJSON(data []byte) error {
+	return s.UnmarshalJSONFrom(jsontext.NewDecoder(bytes.NewReader(data)))
+}
+
+func (s *Settings) read(which Setting, value jsontext.Value) error {
+	text := string(value)
+	if text == "null" {
+		return nil
+	}
+	if which.Mode() && (text == "true" || text == "false") {
+		*s = s.With(which, Bit(text == "true"))
+		return nil
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if which.Mode() || err != nil || number != math.Trunc(number) {
+		return fmt.Errorf("%s: %s is no value of it", which.Words(), text)
+	}
+	*s = s.With(which, int(number))
 	return nil
 }

@@ -3,6 +3,8 @@ package resource
 import (
 	"encoding/json"
 	"testing"
+
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // TestSettingsJSON: the keys and their order are those of every earlier version, and what is unknown is not dropped.
@@ -17,12 +19,21 @@ func TestSettingsJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &read); err != nil || read != want {
 			t.Errorf("%s: %+v, %v", text, read, err)
 		}
+		if err := jsonv2.Unmarshal([]byte(text), &read); err != nil || read != want {
+			t.Errorf("%s: %+v, %v", text, read, err)
+		}
 		if written, err := json.Marshal(want); err != nil || string(written) != text {
 			t.Errorf("%s, want %s, %v", written, text, err)
 		}
 	}
-	for _, text := range []string{`{"fan":1}`, `{"mig":1}`, `{"power_mw":true}`, `[]`} {
-		if err := json.Unmarshal([]byte(text), new(Settings)); err == nil {
+	for _, text := range []string{`null`, `{"mig":null}`} {
+		read := all
+		if err := json.Unmarshal([]byte(text), &read); err != nil || read != (Settings{}) && text != "null" { // which encoding/json skips
+			t.Errorf("%s: %+v, %v", text, read, err)
+		}
+	}
+	for _, text := range []string{`{"fan":1}`, `{"mig":1}`, `{"power_mw":true}`, `{"power_mw":1.5}`, `{"power_mw":"1"}`, `{"power_mw":[1]}`, `{"mig"}`, `[]`, `{`} {
+		if json.Unmarshal([]byte(text), new(Settings)) == nil || jsonv2.Unmarshal([]byte(text), new(Settings)) == nil {
 			t.Errorf("%s is read", text)
 		}
 	}

@@ -21,7 +21,7 @@ func (m *Machine) SimDir(host string) string {
 // ensureSimulated creates a simulated host, or changes the present one to what the configuration describes.
 func (m *Machine) ensureSimulated(c config.Host) error {
 	dir := m.SimDir(c.Name)
-	now, err := simulates(dir)
+	now, computes, err := made(dir)
 	want := blueprint{text: now} // of a recovery, which may lack the file of the export
 	if err == nil && (c.Simulate != now || !fromExport(now)) {
 		want, err = m.blueprint(c.Simulate)
@@ -29,24 +29,35 @@ func (m *Machine) ensureSimulated(c config.Host) error {
 	if err == nil {
 		err = m.follow(dir, c, now, want)
 	}
+	if none := c.Compute == config.ComputeNone; err == nil && (none != computes || now != want.text) {
+		err = setCompute(dir, none)
+	}
 	if err != nil {
 		return fmt.Errorf("host %s: %w", c.Name, err)
 	}
 	return nil
 }
 
-// simulates is what the host in a folder was made of; "" if there is none.
-func simulates(dir string) (string, error) {
+// made is what the host in a folder was made of, "" if there is none, and its setting of compute.
+func made(dir string) (simulates string, compute bool, err error) {
 	if !sim.Is(dir) {
-		return "", nil
+		return "", false, nil
 	}
 	h, err := sim.Open(dir)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer h.Close()
-	shown, err := h.Show()
-	return shown.Simulates, err
+	return h.Made()
+}
+
+func setCompute(dir string, none bool) error {
+	h, err := sim.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	return h.SetCompute(none)
 }
 
 // blueprint is what a simulated host is made of.
@@ -85,15 +96,7 @@ func (m *Machine) follow(dir string, c config.Host, now string, want blueprint) 
 		}
 		err = m.create(dir, c, want)
 	}
-	if err != nil {
-		return err
-	}
-	h, err := sim.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	return h.SetCompute(c.Compute == config.ComputeNone)
+	return err
 }
 
 // create makes a new host, and replaces one that exists.

@@ -61,6 +61,15 @@ func (h *Host) Set(gpu int, key, value string) error {
 	})
 }
 
+// Made is what the host was made of, and whether SetCompute has been set.
+func (h *Host) Made() (simulates string, compute bool, err error) {
+	err = h.locked(func(host *C.struct_sim_host) error {
+		simulates, compute = text(host.simulates[:]), host.compute != 0
+		return nil
+	})
+	return simulates, compute, err
+}
+
 // SetCompute sets whether a program's launch of a kernel succeeds although nothing is computed. Otherwise it fails.
 func (h *Host) SetCompute(none bool) error {
 	return h.locked(func(host *C.struct_sim_host) error {

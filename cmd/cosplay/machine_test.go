@@ -184,6 +184,9 @@ func (m *machine) gpus() []resource.GPU {
 	var gpus []resource.GPU
 	for _, g := range answer.Host.GPUs {
 		g.Model = answer.Host.Models[g.Kind]
+		for i := range g.Slices { // an answer does not repeat it
+			g.Slices[i].GPU = g.UUID
+		}
 		gpus = append(gpus, g.GPU)
 	}
 	return gpus

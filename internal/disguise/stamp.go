@@ -25,7 +25,8 @@ import (
 //
 // The names in a folder lead to the same files as before while the folder has the same inode and ctime, which no program
 // can set. So what sessions share is inspected once for all of them. The usage file is written by the session's
-// programs: of it only size and mode count.
+// programs: of it only size and mode count. A change does not show in the tick of the file system's clock (4 ms) in which
+// the stamp was made.
 type Stamper struct {
 	base    durable.Folder  // of the session folders
 	ground  []byte          // what all stamps depend on

@@ -214,12 +214,18 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	if err := p.Readdress(prior, moves(entries, func(e apply.Entry) *plan.OpJSON { return e.Op })); err != nil {
 		return prior, err
 	}
+	p.RemoveShared()
+	return prior, durable.Remove(p.Store.JournalPath())
+}
+
+// RemoveShared removes what sessions shared from folders without a session. A run that was interrupted may have removed
+// the last session, and not that.
+func (p *Project) RemoveShared() {
 	for _, h := range p.Machine.Hosts() {
 		for _, folder := range h.SessionFolders() {
-			shared.Remove(folder) // the run may have removed the last session, and not what the sessions shared
+			shared.Remove(folder)
 		}
 	}
-	return prior, durable.Remove(p.Store.JournalPath())
 }
 
 // continues reports whether the run of a journal started from a state, or wrote it.

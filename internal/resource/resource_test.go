@@ -220,3 +220,26 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("%q", again.Forgotten)
 	}
 }
+
+// TestFound: GPUs and pages are found in lists of any order, and only those that are there.
+func TestFound(t *testing.T) {
+	for _, order := range [][]string{{}, {"GPU-b"}, {"GPU-b", "GPU-d", "GPU-f"}, {"GPU-f", "GPU-b", "GPU-d"}} {
+		p, host := Prior{}, Host{Name: "lab"}
+		for _, uuid := range order {
+			p.GPUs = append(p.GPUs, PriorGPU{Host: "lab", UUID: uuid})
+			host.Ledger = append(host.Ledger, Page{UUID: uuid})
+		}
+		for _, uuid := range []string{"GPU-a", "GPU-b", "GPU-c", "GPU-d", "GPU-e", "GPU-f", "GPU-g"} {
+			there := slices.Contains(order, uuid)
+			if g, found := p.GPU("lab", uuid); found != there || found && g.UUID != uuid {
+				t.Errorf("%s in %q: %+v, %t", uuid, order, g, found)
+			}
+			if _, found := p.GPU("other", uuid); found {
+				t.Errorf("%s in %q is found on another host", uuid, order)
+			}
+			if page, found := (Live{Hosts: []Host{host}}).Page("lab", uuid); found != there || found && page.UUID != uuid {
+				t.Errorf("the page %s in %q: %+v, %t", uuid, order, page, found)
+			}
+		}
+	}
+}

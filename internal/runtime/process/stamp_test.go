@@ -118,6 +118,20 @@ func TestCopiedFacades(t *testing.T) {
 	}
 }
 
+// TestStampsOfMovedProject: in a project that was moved, a session has the folder that it has now.
+func TestStampsOfMovedProject(t *testing.T) {
+	r, s := worker(t)
+	made := prepareStamped(t, r, s)
+	made.Image = "as recorded"
+	moved := r.Base + "-moved"
+	ok(t, os.Rename(r.Base, moved))
+	r.Base, r.Stamped = moved, map[string]*resource.Body{s.ID: &made}
+	all := list(t, r)
+	if len(all) != 1 || all[0].Image != made.Image || all[0].ID != filepath.Join(moved, s.ID) || all[0].Stamp != "" {
+		t.Errorf("listed %+v", all)
+	}
+}
+
 // TestRemainsAreStamped: a state that is rebuilt from intact folders has the stamps again.
 func TestRemainsAreStamped(t *testing.T) {
 	r, s := worker(t)

@@ -3,7 +3,7 @@
 
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending)
 {
-    GPU_READ(device, current && pending);
+    GPU_CALL(device, current && pending);
     if (!gpu->memory_slices)
         return NVML_ERROR_NOT_SUPPORTED;
     *current = gpu->mig;

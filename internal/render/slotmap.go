@@ -94,8 +94,8 @@ func (m slotMap) shares() (cells []slotCell) {
 // slices returns what is taken of a GPU with slots. The sessions that share a slice, or that have compute instances in
 // one GPU instance, have one cell, with a label in parts.
 func (m slotMap) slices() (all []occupant) {
-	if !slices.ContainsFunc(m.taken, func(o occupant) bool { return o.slice.Shared() || o.slice.Divides() }) {
-		return m.taken
+	if !slices.ContainsFunc(m.taken, func(o occupant) bool { return o.session == nil || o.slice.Shared() || o.slice.Divides() }) {
+		return m.taken // each is alone
 	}
 	taken := slices.Clone(m.taken)
 	slices.SortStableFunc(taken, func(a, b occupant) int { // foreign ones last

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cosplay/internal/resource"
 )
@@ -275,5 +276,28 @@ func TestLateBaseline(t *testing.T) {
 	}
 	if err := e.Release(Parting{}, func() (*Found, error) { return &Found{Settings: length(1)}, nil }); err == nil {
 		t.Error("released without its baseline")
+	}
+}
+
+// TestStamp: a page that was written again shows even if its size and time are the same.
+func TestStamp(t *testing.T) {
+	book := Book{Dir: t.TempDir()}
+	if stamp, err := book.Stamp(); stamp != "" || err != nil {
+		t.Errorf("no ledger: %q, %v", stamp, err)
+	}
+	seen := map[string]bool{}
+	for _, lineage := range []string{"a", "b"} {
+		err := book.change(gpu, ourDeath, func(g *resource.Page) error {
+			g.Holders = []resource.Holder{who(lineage)}
+			return nil
+		})
+		if err := errors.Join(err, os.Chtimes(book.path(gpu), time.Unix(1, 0), time.Unix(1, 0))); err != nil {
+			t.Fatal(err)
+		}
+		stamp, err := book.Stamp()
+		if again, _ := book.Stamp(); err != nil || stamp != again || seen[stamp] {
+			t.Errorf("%s: %q, then %q, %v", lineage, stamp, again, err)
+		}
+		seen[stamp] = true
 	}
 }

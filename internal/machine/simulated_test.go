@@ -3,6 +3,8 @@ package machine
 import (
 	"strings"
 	"testing"
+
+	"cosplay/internal/config"
 )
 
 // TestCheckSimulate: the check refuses what creates no host.
@@ -21,6 +23,22 @@ func TestCheckSimulate(t *testing.T) {
 		}
 		if _, created := Simulated(t.TempDir(), spec); (created == nil) != (err == nil) {
 			t.Errorf("%q: checked %v, simulated %v", spec, err, created)
+		}
+	}
+}
+
+// TestComputeIsFollowed: a simulated host has the compute of its block when it is created, and after each change.
+func TestComputeIsFollowed(t *testing.T) {
+	m := &Machine{Dir: t.TempDir()}
+	for i, c := range []struct{ simulate, compute string }{
+		{"1 x h200", config.ComputeNone}, {"1 x h200", config.ComputeNone}, {"1 x h200", ""}, {"2 x h200", ""}, {"3 x h200", config.ComputeNone}, {"3 x h200", "shapes"},
+	} {
+		if err := m.ensureSimulated(config.Host{Name: "lab", Simulate: c.simulate, Compute: c.compute}); err != nil {
+			t.Fatal(err)
+		}
+		simulates, none, err := made(m.SimDir("lab"))
+		if err != nil || simulates != c.simulate || none != (c.compute == config.ComputeNone) {
+			t.Errorf("%d: it simulates %q, computes nothing: %t, %v", i, simulates, none, err)
 		}
 	}
 }

@@ -257,3 +257,22 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedSlots: sessions that share a slice have one cell, and a session is drawn before a foreign slice at its place.
+func TestSharedSlots(t *testing.T) {
+	at := func(label string, start int, sharing resource.Sharing) occupant {
+		o := occupant{slice: resource.Slice{Profile: "1g.18gb", Start: start, Size: 1, Sharing: sharing}, label: label}
+		if label != "" {
+			o.session = new(resource.One(label))
+		}
+		return o
+	}
+	m := slotMap{model: modelOf("h200"), mig: true, taken: []occupant{at("", 0, ""), at("a", 0, ""), at("b", 1, resource.SharingTime), at("c", 1, resource.SharingTime), at("", 2, "")}}
+	var labels []string
+	for _, c := range m.cells()[:3] {
+		labels = append(labels, c.label)
+	}
+	if got := strings.Join(labels, " "); got != "a b:c " {
+		t.Errorf("the cells are %q", got)
+	}
+}

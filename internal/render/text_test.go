@@ -267,12 +267,16 @@ func TestSharedSlots(t *testing.T) {
 		}
 		return o
 	}
-	m := slotMap{model: modelOf("h200"), mig: true, taken: []occupant{at("", 0, ""), at("a", 0, ""), at("b", 1, resource.SharingTime), at("c", 1, resource.SharingTime), at("", 2, "")}}
-	var labels []string
-	for _, c := range m.cells()[:3] {
-		labels = append(labels, c.label)
-	}
-	if got := strings.Join(labels, " "); got != "a b:c " {
-		t.Errorf("the cells are %q", got)
+	for want, taken := range map[string][]occupant{
+		"a:b c": {at("a", 0, resource.SharingTime), at("b", 0, resource.SharingTime), at("c", 1, "")},
+		"a b":   {at("", 0, ""), at("a", 0, ""), at("b", 1, "")},
+	} {
+		var labels []string
+		for _, c := range (slotMap{model: modelOf("h200"), mig: true, taken: taken}).cells()[:2] {
+			labels = append(labels, c.label)
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("the cells are %q, want %q", got, want)
+		}
 	}
 }

@@ -49,7 +49,7 @@ var migrations = map[int]func(document) error{
 // encode writes a state in the current format.
 func encode(p resource.Prior, version string) ([]byte, error) {
 	f := file{head: head{FormatVersion: formatVersion, CosplayVersion: version}, Prior: p}
-	names := f.collect(p.Sessions)
+	names := f.collecting()
 	// The options are those of encoding/json, which has written all versions.
 	data, err := jsonv2.Marshal(f, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  "), jsonv2.WithMarshalers(names))
 	if err != nil {

@@ -33,23 +33,14 @@ const (
 	fitsListed    = 4
 )
 
-// collect adds what sessions have, and returns what writes names in its place.
-func (l *lists) collect(sessions []resource.PriorSession) *jsonv2.Marshalers {
+// collecting returns what writes names, and adds what they stand for to the lists, which are written last.
+func (l *lists) collecting() *jsonv2.Marshalers {
 	l.Targets, l.Fits, l.names = map[string]wholeTarget{}, map[string]wholeFit{}, map[resource.Fit]string{}
-	for _, s := range sessions {
-		l.target(s.Target)
-		l.fit(s.Fit)
-	}
-	all := len(l.Targets) + len(l.Fits)
-	write := func(to *jsontext.Encoder, name string) error {
-		if len(l.Targets)+len(l.Fits) > all {
-			return fmt.Errorf("%q is no session's, so the lists lack it", name)
-		}
-		return to.WriteToken(jsontext.String(name))
-	}
 	return jsonv2.JoinMarshalers(
-		jsonv2.MarshalToFunc(func(to *jsontext.Encoder, t *resource.Target) error { return write(to, l.target(*t)) }),
-		jsonv2.MarshalToFunc(func(to *jsontext.Encoder, f *resource.Fit) error { return write(to, l.fit(*f)) }),
+		jsonv2.MarshalToFunc(func(to *jsontext.Encoder, t *resource.Target) error {
+			return to.WriteToken(jsontext.String(l.target(*t)))
+		}),
+		jsonv2.MarshalToFunc(func(to *jsontext.Encoder, f *resource.Fit) error { return to.WriteToken(jsontext.String(l.fit(*f))) }),
 	)
 }
 

@@ -61,6 +61,21 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	if h, ok := m.hosts[c.Name]; ok {
 		return h, nil
 	}
+	if c.Simulate != "" {
+		if err := m.ensureSimulated(c); err != nil {
+			return nil, err
+		}
+	}
+	h := m.host(c)
+	if m.hosts == nil {
+		m.hosts = map[string]*Host{}
+	}
+	m.hosts[c.Name] = h
+	return h, nil
+}
+
+// host is a host with an agent that has not started. A simulated host need not exist.
+func (m *Machine) host(c config.Host) *Host {
 	h := &Host{Config: c, Library: c.NVML, Folders: FoldersOf(m.Dir, m.State, c.Name), version: m.Version, opens: map[string]func(runtime.Host) runtime.Runtime{}}
 	for _, d := range runtime.Drivers() {
 		if d.Open != nil {
@@ -69,9 +84,6 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	}
 	if c.Simulate != "" {
 		h.simDir = m.SimDir(c.Name)
-		if err := m.ensureSimulated(c); err != nil {
-			return nil, err
-		}
 		h.Library = sim.LibraryPath(h.simDir)
 	}
 	h.options = agent.Options{Library: h.Library, Ledger: m.Book(c).Dir, User: UserName(), TimeSlices: c.TimeSlice != ""}
@@ -80,11 +92,7 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	options := h.options
 	options.Hold = func() *os.File { return m.Hold } // the lock may be taken after the first reading
 	h.Agent = agent.New(options)
-	if m.hosts == nil {
-		m.hosts = map[string]*Host{}
-	}
-	m.hosts[c.Name] = h
-	return h, nil
+	return h
 }
 
 // Notify calls wake after events of the host's GPUs, until the context ends.
@@ -184,15 +192,16 @@ func (m *Machine) Connect(ctx context.Context, c config.Host, prior resource.Pri
 }
 
 // Reach opens a host, and the runtime of one session on it, for commands in the session. The runtime is nil where this is
-// no faster than Connect.
-func (m *Machine) Reach(ctx context.Context, c config.Host, name string, owner resource.Owner) (*Host, runtime.Runtime, error) {
+// no faster than Connect. Of a host whose GPUs are not asked, nothing else is opened.
+func (m *Machine) Reach(ctx context.Context, c config.Host, name string, owner resource.Owner, asked bool) (h *Host, in runtime.Runtime, err error) {
 	d, registered := runtime.Named(name)
 	if !registered || d.Reach == nil {
 		return nil, nil, nil
 	}
-	h, err := m.Open(c)
-	if err != nil {
-		return nil, nil, err
+	if h = m.host(c); asked {
+		if h, err = m.Open(c); err != nil {
+			return nil, nil, err
+		}
 	}
 	reached, err := d.Reach(ctx)
 	if err != nil {

@@ -41,7 +41,7 @@ func (p *Project) Reach(ctx context.Context, choose func(resource.Prior) (resour
 	}
 	soon, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
-	h, in, err := p.Machine.Reach(soon, c, r.Session.Runtime, r.Prior.Owner())
+	h, in, err := p.Machine.Reach(soon, c, r.Session.Runtime, r.Prior.Owner(), withSlice)
 	if err != nil || in == nil {
 		return r, false
 	}

@@ -49,7 +49,32 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 
 // One lists the container of one session, and does not check its files.
 func (r Runtime) One(ctx context.Context, session string) ([]resource.Body, error) {
+	there, err := r.inspect(ctx, r.called(session))
+	if err != nil {
+		return nil, err
+	}
+	if there != nil { // most often it has its name, and the engine need not look at all containers
+		if f := summary(there); f.Labels[labelSession] == session && r.owns(f) {
+			r.Engine.read.Store(session, there)
+			return []resource.Body{r.body(f, there)}, nil
+		}
+	}
 	return r.list(ctx, session)
+}
+
+// summary is a container as a list has it.
+func summary(there *container.InspectResponse) container.Summary {
+	s := container.Summary{ID: there.ID, Names: []string{there.Name}, ImageID: there.Image, Labels: there.Config.Labels, Mounts: there.Mounts}
+	if there.NetworkSettings == nil {
+		return s
+	}
+	for port, bindings := range there.NetworkSettings.Ports {
+		for _, b := range bindings {
+			public, _ := strconv.ParseUint(b.HostPort, 10, 16)
+			s.Ports = append(s.Ports, container.Port{PrivatePort: uint16(port.Int()), PublicPort: uint16(public), Type: port.Proto()})
+		}
+	}
+	return s
 }
 
 // list lists the containers of a session, or of all.
@@ -78,9 +103,7 @@ func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, err
 		if session != "" && several == nil {
 			r.Engine.read.Store(session, there)
 		}
-		// The state is not that of the list, which lags behind a stop.
-		c := r.container(f.ID, f.ImageID, there.State.Status, f.Labels)
-		c.Unstarted = there.State.Status == container.StateCreated
+		c := r.body(f, there)
 		if session == "" && c.State != resource.Stopped { // else its files are written again when it starts
 			sight, err := inspector.Glance(r.folder(id))
 			if err != nil {
@@ -88,24 +111,32 @@ func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, err
 			}
 			c.Damaged, c.Outdated, c.Use = sight.Damaged, sight.Outdated, sight.Use
 		}
-		for _, port := range f.Ports {
-			if port.Type == "tcp" && port.PrivatePort == sshPort {
-				c.SSHPort = int(port.PublicPort)
-			}
-		}
-		if c.State == resource.Stopped { // a list has the ports of running containers only
-			c.SSHPort = publishedPort(there)
-		}
-		if c.Restarts = r.Engine.restarts(there); c.Restarts > 0 {
-			c.State = resource.Restarting
-		}
-		if c.State == resource.Running || c.State == resource.Paused {
-			c.Altered = altered(r.named(f), r.called(id), there)
-		}
-		c.Bounds = bounds(there)
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// body is a session's container, without a check of its files. The state is not that of the list, which lags behind a
+// stop.
+func (r Runtime) body(f container.Summary, there *container.InspectResponse) resource.Body {
+	c := r.container(f.ID, f.ImageID, there.State.Status, f.Labels)
+	c.Unstarted = there.State.Status == container.StateCreated
+	for _, port := range f.Ports {
+		if port.Type == "tcp" && port.PrivatePort == sshPort {
+			c.SSHPort = int(port.PublicPort)
+		}
+	}
+	if c.State == resource.Stopped { // a list has the ports of running containers only
+		c.SSHPort = publishedPort(there)
+	}
+	if c.Restarts = r.Engine.restarts(there); c.Restarts > 0 {
+		c.State = resource.Restarting
+	}
+	if c.State == resource.Running || c.State == resource.Paused {
+		c.Altered = altered(r.named(f), r.called(c.Session), there)
+	}
+	c.Bounds = bounds(there)
+	return c
 }
 
 func (r Runtime) container(id, image string, state container.ContainerState, l map[string]string) resource.Body {

@@ -175,3 +175,36 @@ func TestForeignNames(t *testing.T) {
 		}
 	}
 }
+
+// TestOne: a session's container is found by its name and, after docker rename, by its labels; one of the same name that
+// another state has, or nobody, is none.
+func TestOne(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	made := w.prepare(t)
+	one := func(r Runtime) string {
+		t.Helper()
+		all, err := r.One(ctx, w.s.ID)
+		check(t, err)
+		var ids []string
+		for _, c := range all {
+			ids = append(ids, c.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	listed, err := w.Runtime.list(ctx, w.s.ID)
+	check(t, err)
+	if all, err := w.One(ctx, w.s.ID); err != nil || !cmp.Equal(all, listed) || len(all) != 1 || all[0].ID != made.ID {
+		t.Errorf("%+v, %v; listed %+v", all, err, listed)
+	}
+	others, forged := w.Runtime, w.Runtime
+	others.Owner.Lineage, forged.Owner.Key, forged.Owner.Bodies = "another", "another", nil
+	if got := one(others) + one(forged); got != "" {
+		t.Errorf("for another state: %s", got)
+	}
+	check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
+	w.foreign(t, w.s.BodyName(), container.Config{}, nil)
+	if got := one(w.Runtime); got != made.ID {
+		t.Errorf("after rename, with its name taken: %q, want %s", got, made.ID)
+	}
+}

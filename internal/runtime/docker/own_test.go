@@ -177,7 +177,7 @@ func TestForeignNames(t *testing.T) {
 }
 
 // TestOne: a session's container is found by its name and, after docker rename, by its labels; one of the same name that
-// another state has, or nobody, is none.
+// belongs to another state, or to none, is not.
 func TestOne(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()

@@ -154,6 +154,10 @@ func (l *loader) parseBody(name string, src []byte) body {
 		return nil
 	}
 	if !isJSON(name, src) {
+		if file, ok := parsePieces(name, src); ok {
+			l.files[name] = file
+			return nativeBody{file.Body.(*hclsyntax.Body), len(src)}
+		}
 		if diags := tooDeep(name, src, hcl.InitialPos, hclsyntax.LexConfig); diags.HasErrors() {
 			return refused(diags[0])
 		}

@@ -67,9 +67,11 @@ func (l *loader) readTarget(b block) {
 	l.own[folded(name)] = own
 }
 
+var separators = strings.NewReplacer("-", "", "_", "", " ", "")
+
 // folded returns a name without the parts that users spell in different ways.
 func folded(name string) string {
-	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
+	return separators.Replace(strings.ToLower(name))
 }
 
 // rates are the figures that follow from SMs, clock and compute capability where a block omits them.

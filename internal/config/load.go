@@ -119,7 +119,8 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l.settleAll()
 	l.validate()
 	readAll(blocks["host"], l.readHost) // first, because sessions refer to hosts
-	l.sessions = []Session{}            // an Intent without sessions has an empty list
+	// An Intent without sessions has an empty list. A session is large: the list should not grow by copying.
+	l.sessions = make([]Session, 0, len(blocks["session"]))
 	readAll(blocks["session"], l.readSession)
 	readAll(blocks["moved"], l.readMoved)
 	readAll(blocks["import"], l.readImport)

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// pieceSize is the least size of a piece in bytes: some hundred words of the language.
-const pieceSize = 4 << 10
+// pieceSize is the least size of a piece in bytes: two hundred words of the language.
+const pieceSize = 1 << 10
 
 // parsePieces parses a large file piece by piece, which takes two thirds of the time and half of the memory: the
 // library copies its list of all words of a source again and again while the list grows. A piece ends after a line that

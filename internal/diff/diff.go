@@ -242,13 +242,13 @@ func (d Diff) Changes() bool {
 }
 
 // sessions are the session before the change and after it, as far as there is one.
-func (c SessionChange) sessions() []resource.Session {
-	var all []resource.Session
+func (c SessionChange) sessions() []*resource.Session {
+	var all []*resource.Session
 	if c.Before != nil {
-		all = append(all, c.Before.Session)
+		all = append(all, &c.Before.Session)
 	}
 	if c.After != nil {
-		all = append(all, *c.After)
+		all = append(all, c.After)
 	}
 	return all
 }

@@ -49,7 +49,7 @@ func (c *card) room() room {
 
 // own returns the project's slices on a card. One that sessions share is in it once.
 func (c *card) own() []resource.Slice {
-	var all []resource.Slice
+	all := make([]resource.Slice, 0, len(c.occupants)+len(c.Foreign)) // with room for taken
 	for _, s := range c.occupants {
 		switch {
 		case s.slice.Whole():

@@ -13,7 +13,6 @@ import (
 
 // placeDevices places requests until each session has all of its devices or none.
 func placeDevices(gpus []GPU, requests []Request, by squeeze) Result {
-	requests = slices.Clone(requests)
 	var refused []Refusal
 	for {
 		f := newFleet(gpus, devices(requests), by, nil)
@@ -26,13 +25,18 @@ func placeDevices(gpus []GPU, requests []Request, by squeeze) Result {
 			return r
 		}
 		refused = append(refused, cut)
-		requests = slices.DeleteFunc(requests, func(r Request) bool { return slices.Contains(cut.Addresses, r.Address) })
+		requests = slices.DeleteFunc(slices.Clone(requests), func(r Request) bool { return slices.Contains(cut.Addresses, r.Address) })
 	}
+}
+
+// haveSeveral reports whether a session has several devices.
+func haveSeveral(requests []Request) bool {
+	return slices.ContainsFunc(requests, func(r Request) bool { return r.Want.Devices() > 1 })
 }
 
 // devices returns one request for each device.
 func devices(requests []Request) []Request {
-	if !slices.ContainsFunc(requests, func(r Request) bool { return r.Want.Devices() > 1 }) {
+	if !haveSeveral(requests) {
 		return requests
 	}
 	var all []Request
@@ -145,6 +149,9 @@ func (f *fleet) incomplete() (cut Refusal, some bool) {
 
 // joined returns the placements of the devices as those of their sessions, with the worst fit of them.
 func joined(requests []Request, placed []Placed) []Placed {
+	if !haveSeveral(requests) {
+		return placed
+	}
 	wants := make(map[resource.Address]Request, len(requests))
 	for _, r := range requests {
 		wants[r.Address] = r

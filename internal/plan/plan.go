@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/prose"
@@ -40,10 +41,31 @@ type Plan struct {
 
 // Basis is the snapshot that a plan is based on: a plan is stale when any of it has changed.
 type Basis struct {
-	State   string `json:"state"`   // path of the state: a plan is for one project
-	Lineage string `json:"lineage"` // of the state; "" before the first apply
-	Serial  int    `json:"serial"`
-	Live    string `json:"live"` // fingerprint of settings, slices, containers and neighbours
+	State   string      `json:"state"`   // path of the state: a plan is for one project
+	Lineage string      `json:"lineage"` // of the state; "" before the first apply
+	Serial  int         `json:"serial"`
+	Live    Fingerprint `json:"live"` // of settings, slices, containers and neighbours
+}
+
+// Fingerprint is the hash of a snapshot, computed when it is first needed: most plans are shown and no more.
+type Fingerprint func() string
+
+// Hash returns the hash; "" if a saved plan has none.
+func (f Fingerprint) Hash() string {
+	if f == nil {
+		return ""
+	}
+	return f()
+}
+
+// MarshalText returns the hash.
+func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.Hash()), nil }
+
+// UnmarshalText takes any text as the hash.
+func (f *Fingerprint) UnmarshalText(text []byte) error {
+	hash := string(text)
+	*f = func() string { return hash }
+	return nil
 }
 
 // Step is one operation with the steps that it waits for. It runs only after every step that it needs has succeeded,
@@ -173,9 +195,9 @@ func brief(op Op) string {
 	return op.kind()
 }
 
-// NewBasis computes the fingerprint of a snapshot.
+// NewBasis is the basis of a plan that is made from a snapshot.
 func NewBasis(prior resource.Prior, live resource.Live) Basis {
-	return Basis{Lineage: prior.Lineage, Serial: prior.Serial, Live: fingerprint(prior, live)}
+	return Basis{Lineage: prior.Lineage, Serial: prior.Serial, Live: sync.OnceValue(func() string { return fingerprint(prior, live) })}
 }
 
 // fingerprint hashes settings and identities, and no reading: no temperature, no draw, no clock, no used memory, no

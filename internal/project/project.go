@@ -178,7 +178,7 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	switch {
 	case now.Serial != planned.Basis.Serial:
 		return prior, live, &StaleError{What: fmt.Sprintf("the state has moved from serial %d to %d since it was made", planned.Basis.Serial, now.Serial)}
-	case now.Live != planned.Basis.Live:
+	case now.Live.Hash() != planned.Basis.Live.Hash():
 		return prior, live, &StaleError{What: "GPUs, slices or sessions have been changed since it was made"}
 	}
 	return prior, live, p.sameOutputs(planned, prior, live)

@@ -67,13 +67,15 @@ func (r Result) lack(requests []Request) (l lack) {
 	for _, one := range r.Refused {
 		l.refused += len(one.Addresses)
 	}
-	wants := map[resource.Address]resource.Request{}
+	byMPS := map[resource.Address]resource.Request{}
 	for _, q := range requests {
-		wants[q.Address] = q.Want
+		if q.Want.Sharing == resource.SharingMPS {
+			byMPS[q.Address] = q.Want
+		}
 	}
 	for _, p := range r.Placed {
-		want := wants[p.Address]
-		l.far = l.far || want.Sharing == resource.SharingMPS && p.Fit.Error(want.Fit.Prefer) > p.Alone.Error(want.Fit.Prefer)+want.Fit.Tolerance+1e-9
+		want, is := byMPS[p.Address]
+		l.far = l.far || is && p.Fit.Error(want.Fit.Prefer) > p.Alone.Error(want.Fit.Prefer)+want.Fit.Tolerance+1e-9
 	}
 	return l
 }

@@ -14,7 +14,7 @@ import (
 func (f *fleet) result() Result {
 	cards := slices.Clone(f.cards)
 	slices.SortFunc(cards, (*card).compare)
-	r := Result{Warnings: f.warnings}
+	r := Result{Warnings: f.warnings, Placed: make([]Placed, 0, len(f.requests))}
 	var dear prose.Groups[Warning]
 	worst, on := f.worst(cards), f.cardsOf(cards)
 	for _, c := range cards {
@@ -30,7 +30,11 @@ func (f *fleet) result() Result {
 				p.Alone = p.Fit
 			}
 			r.Placed = append(r.Placed, p)
-			if w := f.price(c, s.class, p, on[address]); w.Text != "" && worst[address] == c {
+			itsCards, isWorst := []*card{c}, true
+			if s.class.devices > 1 {
+				itsCards, isWorst = on[address], worst[address] == c
+			}
+			if w := f.price(c, s.class, p, itsCards); w.Text != "" && isWorst {
 				dear.Add(w.Text, w)
 			}
 		}

@@ -196,11 +196,14 @@ func (f *fleet) sliced(cl *class) bool {
 	return slices.ContainsFunc(f.cards, func(c *card) bool { return cl.mayUse(c) && c.Model.MIG() && !c.canBeWhole() })
 }
 
-// worst returns, by session, the GPU of the device whose fit is the worst.
+// worst returns, by session with several devices, the GPU of the one whose fit is the worst.
 func (f *fleet) worst(cards []*card) map[resource.Address]*card {
 	worst, most := map[resource.Address]*card{}, map[resource.Address]int64{}
 	for _, c := range cards {
 		for _, s := range c.occupants {
+			if s.class.devices == 1 {
+				continue
+			}
 			address := f.requests[s.request].Address
 			first, _ := s.class.errors(c.model.at(s.class, s.slice, c.clockMHz))
 			if worst[address] == nil || first > most[address] {
@@ -211,13 +214,15 @@ func (f *fleet) worst(cards []*card) map[resource.Address]*card {
 	return worst
 }
 
-// cardsOf returns the GPUs of each session, in the order of these.
+// cardsOf returns the GPUs of each session with several devices, in the order of these.
 func (f *fleet) cardsOf(cards []*card) map[resource.Address][]*card {
-	on := make(map[resource.Address][]*card, len(f.requests))
+	on := map[resource.Address][]*card{}
 	for _, c := range cards {
 		for _, s := range c.occupants {
-			address := f.requests[s.request].Address
-			on[address] = append(on[address], c)
+			if s.class.devices > 1 {
+				address := f.requests[s.request].Address
+				on[address] = append(on[address], c)
+			}
 		}
 	}
 	return on

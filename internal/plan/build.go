@@ -13,9 +13,9 @@ func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o
 	d := diff.Compare(desired, prior, live, o)
 	b := builder{options: o, desired: desired, live: live, prior: prior, withSlice: map[string]bool{}, placements: prior.Placements(), images: map[imageKey]string{},
 		taken: byGPU{}, last: byGPU{}, freed: byGPU{}, ended: byGPU{}, leaving: map[resource.Slice]*leaving{}, shared: map[resource.Slice]sharer{}, up: map[string][]string{}, down: map[string][]string{}}
-	b.noteSlices(d.Sessions)
 	b.moveSessions(d)
 	if d.Changes() {
+		b.noteSlices(d.Sessions)
 		b.noteBoots(false, nil) // whatever happens to the run, what it creates is of this boot
 	}
 	for _, g := range d.GPUs {

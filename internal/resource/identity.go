@@ -55,7 +55,7 @@ func (s Session) hash(key string, bounds bool) string {
 	}
 	target := s.Target
 	target.Aliases, target.Source, target.Year = nil, "", 0 // of the catalog, for people
-	content, err := json.Marshal(struct {
+	content, err := json.Marshal(&struct {
 		Target    Target
 		Slice     Slice
 		Runtime   string

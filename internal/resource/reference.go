@@ -68,8 +68,9 @@ func (p Prior) Rename(moves []Renamed) Prior {
 
 // Without leaves sessions out; their GPUs stay.
 func (p Prior) Without(dropped map[Address]bool) Prior {
-	p = p.Clone()
-	p.Sessions = slices.DeleteFunc(p.Sessions, func(s PriorSession) bool { return dropped[s.Address] })
+	if len(dropped) > 0 {
+		p.Sessions = slices.DeleteFunc(slices.Clone(p.Sessions), func(s PriorSession) bool { return dropped[s.Address] })
+	}
 	return p
 }
 

@@ -44,6 +44,9 @@ func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hc
 		return hcl.Diagnostics{overLimit(oneCharacter(name, src, at),
 			limitError{"the number of words and signs up to here", fmt.Sprint(maxWords), "Divide the file, or write fewer blocks with count or for_each"})}
 	}
+	if isPlain(src) {
+		return nil
+	}
 	words, _ := lex(src, name, start)
 	type level struct{ operators, directives int }
 	levels, depth := []level{{}}, 0 // the last level is the innermost bracket; depth is the sum of all
@@ -92,6 +95,32 @@ func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hc
 	return nil
 }
 
+// isPlain reports whether a source is within the limits of tooDeep whatever its words are: what nests has a sign each,
+// and a vast number has five digits in a row.
+func isPlain(src []byte) bool {
+	signs, digits := 0, 0
+	for _, c := range src {
+		if c >= '0' && c <= '9' {
+			if digits++; digits == 5 {
+				return false
+			}
+			continue
+		}
+		digits = 0
+		if !isLetter(c) && c != ' ' && c != '\n' {
+			if signs++; signs > maxDepth {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isLetter reports whether a byte is of a letter, or a digit.
+func isLetter(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
 // tooLarge reports the file with which the configuration exceeds the limit.
 func tooLarge(name string) *hcl.Diagnostic {
 	return overLimit(hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos},
@@ -106,7 +135,7 @@ func isVastNumber(digits string) bool {
 func manyWords(src []byte) int {
 	words, inWord := 0, false
 	for i, c := range src {
-		letter := c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+		letter := isLetter(c)
 		if c != ' ' && c != '\t' && !(letter && inWord) {
 			if words++; words > maxWords {
 				return i

@@ -30,7 +30,7 @@ func (c *chaos) admin() {
 		}
 	case n < 75: // a program in a slice of the admin's
 		for _, f := range c.inOrder() {
-			c.maybe("set", strconv.Itoa(f.gpu), "process", fmt.Sprintf("4711:100:%d", f.instance))
+			c.maybe("set", strconv.Itoa(f.gpu), "process", fmt.Sprintf("4711001:100:%d", f.instance))
 		}
 	case n < 80:
 		c.sim("set", strconv.Itoa(gpu), "process", "none")

@@ -11,9 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Folder is the path of a folder of the repository, from its root.
@@ -25,45 +24,41 @@ func Folder(path string) string {
 // Check holds the output of a command ("state show") to the schema, in which no field may be missing and none may be
 // undeclared. A command without a schema is an error.
 func Check(command string, output []byte) error {
-	compiler, err := compiled()
+	all, err := schemas()
 	if err != nil {
 		return err
 	}
-	schema, err := compiler.Compile("cosplay.json#/$defs/" + strings.ReplaceAll(command, " ", "-"))
+	schema, err := (&jsonschema.Schema{Ref: "#/$defs/" + strings.ReplaceAll(command, " ", "-"), Defs: all}).Resolve(nil)
 	if err != nil {
 		return fmt.Errorf("cosplay %s has no schema: %w", command, err)
 	}
 	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
-		var text json.RawMessage
-		if err := decoder.Decode(&text); errors.Is(err, io.EOF) {
+		var value any
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err == nil {
-			err = schema.Validate(value)
-		}
-		if err != nil {
+		if err := schema.Validate(value); err != nil {
 			return fmt.Errorf("cosplay %s: %w", command, err)
 		}
 	}
 }
 
-var compiled = sync.OnceValues(func() (*jsonschema.Compiler, error) {
+// schemas are the definitions of the schema. Readers must expect more fields than these, and tests must not.
+func schemas() (map[string]*jsonschema.Schema, error) {
 	text, err := os.ReadFile(filepath.Join(Folder("docs/schema"), "cosplay.json"))
 	if err != nil {
 		return nil, err
 	}
-	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
+	var file jsonschema.Schema
+	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, err
 	}
-	for _, def := range schema.(map[string]any)["$defs"].(map[string]any) {
-		if def := def.(map[string]any); def["properties"] != nil {
-			def["additionalProperties"] = false // a reader must expect more fields, and a test must not
+	for _, def := range file.Defs {
+		if def.Properties != nil {
+			def.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
 		}
 	}
-	c := jsonschema.NewCompiler()
-	return c, c.AddResource("cosplay.json", schema)
-})
+	return file.Defs, nil
+}

@@ -20,7 +20,7 @@ build: lib ## build bin/cosplay, with the C libraries inside
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cosplay
 
 lib: ## build the C libraries that the binary carries
-	@$(MAKE) --no-print-directory -C driver
+	@$(MAKE) --no-print-directory -j $(shell nproc) -C driver
 
 demo: build ## run cosplay on a simulated H200; needs no GPU, no Docker
 	@scripts/demo $(BIN)
@@ -50,21 +50,22 @@ test: lib ## all tests
 RACE := ./internal/agent ./internal/apply ./internal/durable ./internal/initd/sshd ./internal/ledger \
 	./internal/observe ./internal/plan ./internal/project ./internal/recovery ./internal/runtime/... ./internal/selftest ./internal/worldtest
 
+# Without the option, each process of the detector waits a second before it ends.
 race: lib ## the tests of the packages with goroutines, with the race detector
-	@$(with_images); $(GO) test $(TESTFLAGS) -count=1 -race $(RACE)
+	@$(with_images); GORACE=atexit_sleep_ms=20 $(GO) test $(TESTFLAGS) -count=1 -race $(RACE)
 
 # Programs preload the address sanitizer, so tests that inspect the libraries
 # themselves, or use another libc, cannot run with it.
 INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc|TestTorch
 libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
-c_tests = $(GO) test $(TESTFLAGS) -count=1 ./internal/sim ./internal/disguise/...
+# All libraries, made again.
+rebuilt = $(MAKE) -s -B -j $(shell nproc) -C driver
 
 sanitize: lib ## the tests of the C code, with the sanitizers of undefined behavior and of addresses
 	@$(with_judge); status=0; \
-	$(MAKE) -s -B -C driver SANITIZE=undefined && $(c_tests) || status=1; \
-	$(MAKE) -s -B -C driver SANITIZE=address && \
-	  $(c_tests) -exec 'env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(libasan)' -skip '$(INSPECT)' || status=1; \
-	$(MAKE) -s -B -C driver; exit $$status
+	$(rebuilt) SANITIZE="undefined address" && $(GO) test $(TESTFLAGS) -count=1 ./internal/sim ./internal/disguise/... \
+	  -exec 'env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(libasan)' -skip '$(INSPECT)' || status=1; \
+	$(rebuilt); exit $$status
 
 # Other versions of clang-format break some lines elsewhere.
 C_FILES := $(shell find driver internal scripts -name '*.[ch]')
@@ -86,11 +87,12 @@ check: lib format-check ## what must pass before a commit: format, vet, lint, te
 	@$(MAKE) --no-print-directory lint
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) ./...
 
-check-long: lib ## the fuzzers, a minute each; every function of the driver made unavailable
+check-long: lib ## the fuzzers, a minute each; all random fleets; every function of the driver made unavailable
 	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/hostfile:FuzzDecode internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \
 	  echo "$$fuzzer"; \
 	  $(GO) test ./$${fuzzer%%:*} -run '^$$' -fuzz "^$${fuzzer#*:}$$" -fuzztime 60s -fuzzminimizetime 20x || exit 1; \
 	done
+	COSPLAY_LONG=1 $(GO) test ./internal/place -timeout 4h -count=1
 	COSPLAY_SWEEP=all $(GO) test ./cmd/cosplay -timeout 1h -count=1 -run TestEveryFunctionUnavailable
 
 # Random stories. The run prints its seed; SEED=... repeats it.

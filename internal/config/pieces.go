@@ -18,7 +18,7 @@ func parsePieces(name string, src []byte) (file *hcl.File, ok bool) {
 	if len(src) <= pieceSize || manyWords(src) < len(src) {
 		return nil, false
 	}
-	all, contexts, at := &hclsyntax.Body{}, contexts{}, hcl.InitialPos
+	all, blocks, at := &hclsyntax.Body{}, contexts{}, hcl.InitialPos
 	for at.Byte < len(src) {
 		piece := src[at.Byte:]
 		if len(piece) > pieceSize {
@@ -39,12 +39,12 @@ func parsePieces(name string, src []byte) (file *hcl.File, ok bool) {
 			all.SrcRange = body.SrcRange
 		}
 		all.Blocks = append(all.Blocks, body.Blocks...)
-		contexts = append(contexts, parsed)
+		blocks = append(blocks, parsed)
 		at = hcl.Pos{Line: at.Line + bytes.Count(piece, []byte("\n")), Column: 1, Byte: at.Byte + len(piece)}
 		all.EndRange = body.EndRange
 	}
 	all.SrcRange.End = all.EndRange.End
-	return &hcl.File{Body: all, Bytes: src, Nav: contexts}, true
+	return &hcl.File{Body: all, Bytes: src, Nav: blocks}, true
 }
 
 // contexts are the pieces of a file. Each names the blocks in it for diagnostics.

@@ -310,3 +310,22 @@ func TestForeignSlice(t *testing.T) {
 		t.Errorf("the foreign slice was harmed: %s", w)
 	}
 }
+
+// TestBasisOfAFile reads the basis of a saved plan, also of a damaged one.
+func TestBasisOfAFile(t *testing.T) {
+	made := plan.NewBasis(resource.Prior{Lineage: "a", Serial: 2}, resource.Live{Hosts: []resource.Host{{Name: "lab", Driver: "550"}}})
+	text, err := json.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read, without plan.Basis
+	if err := json.Unmarshal(text, &read); err != nil || read.Live.Hash() != made.Live.Hash() || read.Live.Hash() == "" {
+		t.Errorf("%s: %v, %q and not %q", text, err, read.Live.Hash(), made.Live.Hash())
+	}
+	if err := json.Unmarshal([]byte(`{"serial": 2, "live": null}`), &without); err != nil || without.Live.Hash() != "" {
+		t.Errorf("no fingerprint: %v, %q", err, without.Live.Hash())
+	}
+	if other := plan.NewBasis(resource.Prior{}, resource.Live{}); other.Live.Hash() == made.Live.Hash() {
+		t.Error("two snapshots have one fingerprint")
+	}
+}

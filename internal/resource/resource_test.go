@@ -243,3 +243,18 @@ func TestFound(t *testing.T) {
 		}
 	}
 }
+
+func TestWithout(t *testing.T) {
+	both := Prior{Sessions: []PriorSession{{Session: Session{Address: One("a")}}, {Session: Session{Address: One("b")}}}}
+	for _, test := range []struct {
+		dropped map[Address]bool
+		left    int
+	}{{nil, 2}, {map[Address]bool{One("a"): true}, 1}, {map[Address]bool{One("a"): true, One("b"): true}, 0}} {
+		if left := both.Without(test.dropped); len(left.Sessions) != test.left || len(left.Sessions) == 1 && left.Sessions[0].Address != One("b") {
+			t.Errorf("without %v: %+v", test.dropped, left.Sessions)
+		}
+		if both.Sessions[0].Address != One("a") || both.Sessions[1].Address != One("b") {
+			t.Fatalf("without %v: the prior was changed", test.dropped)
+		}
+	}
+}

@@ -90,3 +90,16 @@ func TestKeptWithoutADevice(t *testing.T) {
 		t.Errorf("not placed on both:\n%s", r)
 	}
 }
+
+// TestWorstDeviceWarns: of a session with several devices one warning names them all, with the fit of the worst.
+func TestWorstDeviceWarns(t *testing.T) {
+	for _, clocks := range [][2]int{{1980, 1575}, {1575, 1980}} {
+		gpus, requests := rack("lab", "h200", "h200"), ask("lab", "w", 1, "2060")
+		gpus[0].FixedClockMHz, gpus[1].FixedClockMHz = &clocks[0], &clocks[1]
+		requests[0].Want.GPUs = 2
+		got := Place(gpus, requests).Warnings
+		if len(got) != 1 || !strings.Contains(got[0].Text, "on GPU 0 and GPU 1 at 1980 MHz is off by FP32 +937 %") {
+			t.Errorf("%v: %+v", clocks, got)
+		}
+	}
+}

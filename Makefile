@@ -58,13 +58,15 @@ race: lib ## the tests of the packages with goroutines, with the race detector
 # themselves, or use another libc, cannot run with it.
 INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc|TestTorch
 libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
+c_tests = $(GO) test $(TESTFLAGS) -count=1 ./internal/sim ./internal/disguise/...
 # All libraries, made again.
 rebuilt = $(MAKE) -s -B -j $(shell nproc) -C driver
 
 sanitize: lib ## the tests of the C code, with the sanitizers of undefined behavior and of addresses
 	@$(with_judge); status=0; \
-	$(rebuilt) SANITIZE="undefined address" && $(GO) test $(TESTFLAGS) -count=1 ./internal/sim ./internal/disguise/... \
-	  -exec 'env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(libasan)' -skip '$(INSPECT)' || status=1; \
+	$(rebuilt) SANITIZE="undefined address" && \
+	  $(c_tests) -exec 'env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(libasan)' -skip '$(INSPECT)' || status=1; \
+	$(rebuilt) SANITIZE=undefined && $(c_tests) -run '$(INSPECT)' || status=1; \
 	$(rebuilt); exit $$status
 
 # Other versions of clang-format break some lines elsewhere.
@@ -87,7 +89,7 @@ check: lib format-check ## what must pass before a commit: format, vet, lint, te
 	@$(MAKE) --no-print-directory lint
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) ./...
 
-check-long: lib ## the fuzzers, a minute each; all random fleets; every function of the driver made unavailable
+check-long: lib ## the fuzzers, a minute each; all tables of packings and 100,000 random fleets; every function of the driver made unavailable
 	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/hostfile:FuzzDecode internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \
 	  echo "$$fuzzer"; \
 	  $(GO) test ./$${fuzzer%%:*} -run '^$$' -fuzz "^$${fuzzer#*:}$$" -fuzztime 60s -fuzzminimizetime 20x || exit 1; \

@@ -379,8 +379,8 @@ func TestAsFewGPUsForComputeInstances(t *testing.T) {
 // fewestOn compares random sessions, some of which have to exceed their tolerances.
 func fewestOn(t *testing.T, racks [][]string, beyond int, vary func(*rand.Rand, []Request) []Request) {
 	t.Helper()
-	strict, relaxed, refused, all := 0, 0, 0, some(300, 100)
-	for seed := range uint64(all) {
+	strict, relaxed, refused := 0, 0, 0
+	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		gpus := rack("lab", racks[r.IntN(len(racks))]...)
 		requests := vary(r, randomRequests(r, 1+r.IntN(7), 1+r.IntN(4)))
@@ -410,7 +410,7 @@ func fewestOn(t *testing.T, racks [][]string, beyond int, vary func(*rand.Rand, 
 		}
 	}
 	t.Logf("%d at the tolerances, %d beyond, %d refused", strict, relaxed, refused)
-	if strict < all/3 || relaxed < beyond*all/300 || refused < all/30 {
+	if strict < 100 || relaxed < beyond || refused < 10 {
 		t.Errorf("the instances are too alike")
 	}
 }

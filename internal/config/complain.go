@@ -89,6 +89,18 @@ func didYouMean(typed string, candidates []string) string {
 	return ""
 }
 
+// suggest is didYouMean for names that the files declare. There can be as many mistakes as names, and each mistake costs a
+// look at all names, so that the first mistakes alone get a suggestion: more than are shown.
+func (l *loader) suggest(typed string, candidates func() []string) string {
+	if l.suggested == 3*maxMistakes {
+		return ""
+	}
+	l.suggested++
+	return didYouMean(typed, candidates())
+}
+
+func (l *loader) sessionNames() []string { return sortedKeys(l.reaches) }
+
 // nearest returns the candidate closest to what the user typed; "" if none is close.
 func nearest(typed string, candidates []string) string {
 	best, distance := "", 3

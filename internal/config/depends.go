@@ -41,7 +41,7 @@ func (l *loader) checkDepends() {
 	on := map[string][]dependence{}
 	for _, d := range l.depends {
 		if _, declared := l.reaches[d.on]; !declared {
-			l.complain(d.at, d.whole, fmt.Sprintf("there is no session %q", d.on), "Name one of the session blocks of this configuration.%s", didYouMean(d.on, sortedKeys(l.reaches)))
+			l.complain(d.at, d.whole, fmt.Sprintf("there is no session %q", d.on), "Name one of the session blocks of this configuration.%s", l.suggest(d.on, l.sessionNames))
 			continue
 		}
 		on[d.of] = append(on[d.of], d)

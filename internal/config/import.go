@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"cosplay/internal/prose"
@@ -44,15 +43,26 @@ func (l *loader) readImport(b block) {
 
 // checkImports reports imports into sessions that do not exist, and duplicate imports.
 func (l *loader) checkImports() {
-	for i, one := range l.imports {
-		there := l.guessed[one.To.Name] || slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == one.To })
-		twice := slices.IndexFunc(l.imports[:i], func(o Import) bool { return o.To == one.To || o.ID == one.ID && o.ID != "" })
+	if len(l.imports) == 0 {
+		return
+	}
+	there, seen := l.addresses(), map[string]Import{} // by session and by ID
+	for _, one := range l.imports {
+		twice, is := seen[one.To.String()]
+		if !is && one.ID != "" {
+			twice, is = seen["id "+one.ID]
+		}
 		switch {
-		case !there:
-			names := prose.Each(l.sessions, func(s Session) string { return s.Address.String() })
-			l.complain(one.Range, one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first, because what no block has would be removed again.%s", didYouMean(one.To.String(), names))
-		case twice >= 0:
-			l.complain(one.Range, one.Range, "two imports of the same", "The other is at %s line %d. A session has one slice and one container, and each of these one session.", l.imports[twice].Range.Filename, l.imports[twice].Range.Start.Line)
+		case !there[one.To] && !l.guessed[one.To.Name]:
+			names := func() []string { return prose.Each(l.sessions, func(s Session) string { return s.Address.String() }) }
+			l.complain(one.Range, one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first, because what no block has would be removed again.%s", l.suggest(one.To.String(), names))
+		case is:
+			l.complain(one.Range, one.Range, "two imports of the same", "The other is at %s line %d. A session has one slice and one container, and each of these one session.", twice.Range.Filename, twice.Range.Start.Line)
+		}
+		for _, what := range []string{one.To.String(), "id " + one.ID} {
+			if _, known := seen[what]; !known {
+				seen[what] = one
+			}
 		}
 	}
 }

@@ -45,6 +45,15 @@ func (l *loader) instances(name string, said content) instances {
 	return instances{list: []instance{{address: resource.One(name)}}}
 }
 
+// addresses are those of all sessions.
+func (l *loader) addresses() map[resource.Address]bool {
+	all := make(map[resource.Address]bool, len(l.sessions))
+	for i := range l.sessions {
+		all[l.sessions[i].Address] = true
+	}
+	return all
+}
+
 func (l *loader) byCount(name string, a *attribute) instances {
 	n, known := 1, false
 	if v, ok := l.work(a); ok {

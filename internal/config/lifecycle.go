@@ -247,13 +247,7 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 }
 
 func (l *loader) checkTriggers() {
-	instances := sync.OnceValue(func() map[resource.Address]bool {
-		all := map[resource.Address]bool{}
-		for _, s := range l.sessions {
-			all[s.Address] = true
-		}
-		return all
-	})
+	instances := sync.OnceValue(l.addresses)
 	known := ignorablePaths()
 	for _, session := range l.sessions {
 		for _, t := range session.Lifecycle.Triggers {
@@ -261,7 +255,7 @@ func (l *loader) checkTriggers() {
 			switch {
 			case !declared:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no session %q", t.Of.Address.Name),
-					"Name one of the sessions of this configuration.%s", didYouMean(t.Of.Address.Name, sortedKeys(l.reaches)))
+					"Name one of the sessions of this configuration.%s", l.suggest(t.Of.Address.Name, l.sessionNames))
 			case !t.Of.Block && !instances()[t.Of.Address] && !l.guessed[t.Of.Address.Name]:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no %s", t.Of), "session.%s alone means all instances of the block.", t.Of.Address.Name)
 			case t.Of.Covers(session.Address):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -146,50 +147,71 @@ func liveValue(s *LiveSession) cty.Value {
 	return cty.ObjectVal(flat)
 }
 
-// liveScope returns the sessions that output and check blocks can use, by block.
-func (l *loader) liveScope(live map[resource.Address]LiveSession) cty.Value {
-	nothing := liveValue(nil)
-	of := func(a resource.Address) cty.Value {
-		if s, known := live[a]; known {
-			return liveValue(&s)
-		}
-		return nothing
-	}
-	blocks := map[string]cty.Value{}
-	lists := map[string][]cty.Value{}
-	maps := map[string]map[string]cty.Value{}
-	for name, r := range l.reaches {
-		switch {
-		case r.count:
-			lists[name] = []cty.Value{}
-		case r.each:
-			maps[name] = map[string]cty.Value{}
-		}
-	}
-	for i := range l.sessions { // the instances of a block in their order
+// liveScope has the sessions as values for expressions, by block. A block is converted when an expression refers to it
+// first, because many outputs can refer to one session each.
+type liveScope struct {
+	sessions  map[resource.Address]LiveSession
+	addresses map[string][]resource.Address // by block, in the order of its instances
+	values    map[string]cty.Value
+}
+
+func (l *loader) newLiveScope(live map[resource.Address]LiveSession) *liveScope {
+	scope := &liveScope{live, map[string][]resource.Address{}, map[string]cty.Value{}}
+	for i := range l.sessions {
 		a := l.sessions[i].Address
-		switch a.Key.Kind {
-		case resource.ByCount:
-			lists[a.Name] = append(lists[a.Name], of(a))
-		case resource.ByEach:
-			maps[a.Name][a.Key.Each] = of(a)
-		default:
-			blocks[a.Name] = of(a)
+		scope.addresses[a.Name] = append(scope.addresses[a.Name], a)
+	}
+	return scope
+}
+
+// sessionsOf returns the sessions of the blocks that an expression refers to, by block.
+func (l *loader) sessionsOf(mentions []hcl.Traversal, scope *liveScope) cty.Value {
+	blocks := map[string]cty.Value{}
+	for _, mention := range mentions {
+		name, is := strings.CutPrefix(variableName(mention), "session.")
+		if !is {
+			continue
 		}
-	}
-	for name, list := range lists {
-		blocks[name] = cty.TupleVal(list)
-	}
-	for name, m := range maps {
-		blocks[name] = cty.ObjectVal(m)
-	}
-	for name, guessed := range l.guessed {
-		if guessed {
-			blocks[name] = cty.DynamicVal.Mark(reported)
+		if _, known := scope.values[name]; !known {
+			scope.values[name] = l.blockValue(name, scope)
 		}
+		blocks[name] = scope.values[name]
 	}
 	return cty.ObjectVal(blocks)
 }
+
+// blockValue converts the sessions of a block: one object, or a list or a map of them.
+func (l *loader) blockValue(name string, scope *liveScope) cty.Value {
+	if l.guessed[name] {
+		return cty.DynamicVal.Mark(reported)
+	}
+	instances := scope.addresses[name]
+	switch r := l.reaches[name]; {
+	case r.count:
+		list := make([]cty.Value, 0, len(instances))
+		for _, a := range instances {
+			list = append(list, scope.value(a))
+		}
+		return cty.TupleVal(list)
+	case r.each:
+		each := make(map[string]cty.Value, len(instances))
+		for _, a := range instances {
+			each[a.Key.Each] = scope.value(a)
+		}
+		return cty.ObjectVal(each)
+	}
+	return scope.value(resource.One(name))
+}
+
+func (s *liveScope) value(a resource.Address) cty.Value {
+	if live, known := s.sessions[a]; known {
+		return liveValue(&live)
+	}
+	return unknownSession()
+}
+
+// unknownSession is the value of each session that does not exist yet.
+var unknownSession = sync.OnceValue(func() cty.Value { return liveValue(nil) })
 
 // checkLive checks that a session that an expression refers to exists.
 func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
@@ -200,7 +222,7 @@ func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 	case full == "session":
 		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Write a dot and the name of a session block behind it, like session.worker.")
 	case !declared:
-		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it.%s Name one that is there, or add: session %q { target = \"2060\" }", didYouMean(name, sortedKeys(l.reaches)), name)
+		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it.%s Name one that is there, or add: session %q { target = \"2060\" }", l.suggest(name, l.sessionNames), name)
 	case len(mention) > 2:
 		return l.checkInstance(a, mention, full, block)
 	default:

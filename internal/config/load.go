@@ -198,6 +198,7 @@ type loader struct {
 	depends   []dependence
 	reaches   map[string]reach // what the expressions of each session block can use
 	named     []string         // names of session blocks
+	unborn    *liveScope       // the sessions before they exist; nil until first needed
 	guessed   map[string]bool  // session blocks whose instances are unknown because of a mistake that has been reported
 	moves     []Move
 	removals  []Removal
@@ -209,8 +210,9 @@ type loader struct {
 	own      map[string]*ownTarget // by folded name
 	hidden   map[string]bool       // sensitive texts of variables and locals; nil until first needed
 
-	diags    hcl.Diagnostics
-	reported map[hcl.Range]hcl.Diagnostics // by subject
+	diags     hcl.Diagnostics
+	reported  map[hcl.Range]hcl.Diagnostics // by subject
+	suggested int                           // how often suggest looked for a name
 }
 
 func newLoader(o Options) *loader {

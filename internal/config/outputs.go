@@ -67,17 +67,20 @@ func (l *loader) outlook(a *attribute) (value, bool) {
 	if _, ok := l.check(a, reach{live: true}); !ok {
 		return value{}, false
 	}
-	return l.evaluate(*a, l.liveContext(*a, nil))
+	if l.unborn == nil {
+		l.unborn = l.newLiveScope(nil)
+	}
+	return l.evaluate(*a, l.liveContext(*a, l.unborn))
 }
 
 // liveContext returns the scope of an expression that may refer to sessions.
-func (l *loader) liveContext(a attribute, live map[resource.Address]LiveSession) *hcl.EvalContext {
+func (l *loader) liveContext(a attribute, live *liveScope) *hcl.EvalContext {
 	scope := l.scopeOf(a.mentions)
 	if !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
 		return scope
 	}
 	inner := scope.NewChild()
-	inner.Variables = map[string]cty.Value{"session": l.liveScope(live)}
+	inner.Variables = map[string]cty.Value{"session": l.sessionsOf(a.mentions, live)}
 	return inner
 }
 
@@ -137,9 +140,10 @@ func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, h
 	}
 	l := i.l
 	l.again()
+	scope := l.newLiveScope(live)
 	all := make([]Output, 0, len(l.outputs))
 	for _, o := range l.outputs {
-		if v, ok := l.evaluate(o.value, l.liveContext(o.value, live)); ok {
+		if v, ok := l.evaluate(o.value, l.liveContext(o.value, scope)); ok {
 			bare, marks := v.UnmarkDeep()
 			_, open := marks[reported]
 			all = append(all, Output{Name: o.name, Description: o.description, Sensitive: o.sensitive, Value: bare, Open: open && !bare.IsWhollyKnown()})
@@ -157,9 +161,10 @@ func (i *Intent) EvalChecks(live map[resource.Address]LiveSession) hcl.Diagnosti
 	}
 	l := i.l
 	l.again()
+	scope := l.newLiveScope(live)
 	for _, c := range l.checks {
 		for _, r := range c.rules {
-			l.assert(c, r, live)
+			l.assert(c, r, scope)
 		}
 	}
 	warnings := l.diags
@@ -169,7 +174,7 @@ func (i *Intent) EvalChecks(live map[resource.Address]LiveSession) hcl.Diagnosti
 	return warnings
 }
 
-func (l *loader) assert(c check, r rule, live map[resource.Address]LiveSession) {
+func (l *loader) assert(c check, r rule, live *liveScope) {
 	v, ok := l.evaluate(r.condition, l.liveContext(r.condition, live))
 	if !ok || !v.IsKnown() {
 		return
@@ -214,7 +219,7 @@ func (i *Intent) Eval(typed string, live map[resource.Address]LiveSession) (Outp
 	if _, ok := l.check(&a, reach{live: true}); !ok {
 		return Output{}, file, l.diags
 	}
-	v, ok := l.evaluate(a, l.liveContext(a, live))
+	v, ok := l.evaluate(a, l.liveContext(a, l.newLiveScope(live)))
 	if !ok {
 		return Output{}, file, l.diags
 	}

@@ -1,7 +1,10 @@
 package config_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -136,5 +139,37 @@ func TestLiveAttributes(t *testing.T) {
 				t.Errorf("%s is %#v, and has the type %s: %q", a.Name, v, a.Type, a.Description)
 			}
 		}
+	}
+}
+
+// TestCostOfOutputs compares the memory that fleets allocate of which each session has an output and a check: a fleet
+// of four times as many sessions takes about four times as much, and not sixteen times.
+func TestCostOfOutputs(t *testing.T) {
+	allocated := func(n int) uint64 {
+		var src bytes.Buffer
+		for i := range n {
+			fmt.Fprintf(&src, "session \"w%[1]d\" {\n  target = \"2060\"\n}\noutput \"o%[1]d\" {\n  value = session.w%[1]d.name\n}\n"+
+				"check \"c%[1]d\" {\n  condition     = session.w%[1]d.fit.fp32_error < 0.1\n  error_message = \"slow\"\n}\n", i)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		intent, diags := config.Load(map[string][]byte{"fleet.hcl": src.Bytes()}, options())
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		live := map[resource.Address]config.LiveSession{}
+		for _, s := range intent.Sessions {
+			live[s.Address] = made(s, 0)
+		}
+		all, diags := intent.EvalOutputs(live)
+		if diags = append(diags, intent.EvalChecks(live)...); len(all) != n || len(diags) > 0 {
+			t.Fatal(len(all), diags)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	allocated(10)
+	if few, many := allocated(200), allocated(800); many > 6*few {
+		t.Errorf("200 sessions with an output each allocate %d bytes, 800 of them %d", few, many)
 	}
 }

@@ -194,7 +194,7 @@ func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
 		declare = fmt.Sprintf("Declare it: locals { %s = 1 }", name)
 	}
 	l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown variable %q", full),
-		"Nothing declares it.%s %s", didYouMean(full, l.namesInReach(nowhere)), declare)
+		"Nothing declares it.%s %s", l.suggest(full, func() []string { return l.namesInReach(nowhere) }), declare)
 }
 
 func (l *loader) namesInReach(r reach) []string {

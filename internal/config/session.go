@@ -248,7 +248,7 @@ func (l *loader) checkHost(s *Session) {
 		s.Host = names[0]
 	default:
 		l.complain(decl, decl, `"host" is missing`,
-			"There are the hosts %s. Say which one this session is for, like: host = %q", prose.And(names), names[0])
+			"There are the hosts %s. Say which one this session is for, like: host = %q", prose.And(prose.Few(names, maxListed)), names[0])
 	}
 }
 
@@ -262,11 +262,10 @@ func (l *loader) sessionHost(s *Session, v value) {
 		return
 	}
 	s.Host = name
-	names := l.hostNames()
 	switch {
-	case l.partial || slices.Contains(names, name):
-	case len(names) > 0:
-		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q {}", prose.And(prose.Quoted(names)), didYouMean(name, names), name)
+	case l.partial || slices.ContainsFunc(l.hosts, func(h Host) bool { return h.Name == name }):
+	case len(l.hosts) > 0:
+		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q {}", prose.And(prose.Few(prose.Quoted(l.hostNames()), maxListed)), l.suggest(name, l.hostNames), name)
 	case name != LocalHost:
 		l.wrong(v, fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q {}", LocalHost, name)
 	}

@@ -138,9 +138,11 @@ func (p *Project) checkOutputs(saved *plan.Plan, prior resource.Prior, live reso
 		return nil
 	}
 	all, _ := p.Intent.EvalOutputs(planned(saved, live))
+	changes := func(name string) bool {
+		return slices.ContainsFunc(saved.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == name })
+	}
 	for _, o := range all {
-		changes := slices.ContainsFunc(saved.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == o.Name })
-		if o.Open && changes && keptOutput(saved, prior, o.Name) == nil {
+		if o.Open && changes(o.Name) && keptOutput(saved, prior, o.Name) == nil {
 			return fmt.Errorf("output %s is known only after the apply, and needs var.%s, whose value a saved plan does not contain. Nothing was changed. Fix: pass the value to apply as well, with --var or in the environment",
 				o.Name, strings.Join(p.Intent.Missed, " or var."))
 		}
@@ -155,10 +157,10 @@ func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resou
 		return nil
 	}
 	all, _ := p.Intent.EvalOutputs(planned(saved, live))
-	known, _ := noted(all, cmp.Or(prior.Key, saved.Key))
+	known, _ := noted(all, cmp.Or(prior.Key, saved.Key)) // by name
 	for _, c := range saved.Diff.Outputs {
-		i := slices.IndexFunc(known, func(o resource.Output) bool { return o.Name == c.Name })
-		if i >= 0 && c.Sealed != "" && known[i].Sealed != c.Sealed {
+		i, found := slices.BinarySearchFunc(known, c.Name, func(o resource.Output, name string) int { return strings.Compare(o.Name, name) })
+		if found && c.Sealed != "" && known[i].Sealed != c.Sealed {
 			return &StaleError{What: fmt.Sprintf("the sensitive output %s has another value now; a saved plan is applied with the values that it was made with", c.Name)}
 		}
 	}

@@ -100,5 +100,5 @@ func (f *fleet) crowded(c *card) (w Warning, is bool) {
 	on := prose.Each(c.occupants, func(s occupant) resource.Address { return f.requests[s.request].Address })
 	return Warning{Sessions: on, Note: "memory is oversubscribed", Far: true,
 		Text: fmt.Sprintf("%s may use %d MiB together, and %s has %d MiB: when others have taken it, CUDA's out of memory comes before the limit of a session",
-			resource.AddressNames(on, 3), sum, f.label(c), c.Model.MemoryMiB)}, true
+			resource.AddressNames(on, 3), sum, c.label(), c.Model.MemoryMiB)}, true
 }

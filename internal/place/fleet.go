@@ -13,7 +13,6 @@ type fleet struct {
 	gpus     []GPU
 	requests []Request // by address
 	cards    []*card   // in the order in which placement fills them
-	hosts    int
 	models   []*gpuModel
 	classes  []*class // ordered by their first address
 	classOf  []*class // the class of each request
@@ -55,12 +54,9 @@ func newFleet(gpus []GPU, requests []Request, by squeeze, models []*gpuModel) *f
 		}
 		f.classOf = append(f.classOf, known[k])
 	}
-	hosts := map[string]bool{}
 	for _, g := range gpus {
 		f.cards = append(f.cards, &card{GPU: g, model: f.modelOf(g)})
-		hosts[g.Host] = true
 	}
-	f.hosts = len(hosts)
 	slices.SortFunc(f.cards, (*card).compare)
 	return f
 }
@@ -115,10 +111,10 @@ func (f *fleet) settle() {
 // problem returns why a session cannot be in a slice, or "".
 func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	switch {
+	case at.Host != r.Want.Host || r.Want.GPU != "" && r.Want.GPU != at.GPU:
+		return "it is to run on another GPU"
 	case c == nil:
 		return "its GPU is not there"
-	case c.Host != r.Want.Host || r.Want.GPU != "" && r.Want.GPU != c.UUID:
-		return "it is to run on another GPU"
 	case at.Whole() && !c.canBeWhole():
 		return fmt.Sprintf("GPU %d is in MIG mode or has foreign slices", c.Index)
 	case !at.Whole() && !c.canBeSliced():

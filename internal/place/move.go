@@ -74,7 +74,7 @@ func (f *fleet) where(at, other resource.Slice) string {
 	if at.GPU == other.GPU || i < 0 {
 		return slot
 	}
-	return slot + " of " + f.label(f.cards[i])
+	return slot + " of " + f.cards[i].label()
 }
 
 // placed counts the sessions that have a slice.

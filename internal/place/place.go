@@ -1,4 +1,4 @@
-// Package place places all sessions on all GPUs at once: it chooses the GPU, the slice and the clock. It is a
+// Package place places all sessions of a host on its GPUs at once: it chooses the GPU, the slice and the clock. It is a
 // function of values: the same fleet and the same sessions give the same placement in any order, and a placement that
 // is passed in again as Kept does not change.
 //
@@ -47,6 +47,7 @@ type GPU struct {
 	LockMHz          *int                    // the clock lock that the project holds, 0 for unlocked: kept until a new session arrives
 	Busy             bool                    // foreign processes use it, so its MIG mode cannot be switched
 	ForeignMPS       *resource.ForeignDaemon // an MPS daemon that the project does not run, so that it runs none there
+	ofSeveral        bool                    // hosts: messages name its host
 	Hindered         bool                    // without them it could have slices: only a session that states max_error gets the whole of it
 }
 
@@ -96,7 +97,14 @@ const farOff = 0.25
 
 // Place places requests on gpus. It modifies neither argument.
 func Place(gpus []GPU, requests []Request) Result {
-	return placeCrowded(gpus, requests)
+	r := Result{Placed: make([]Placed, 0, len(requests))}
+	for _, d := range divide(naming(gpus), requests) {
+		one := placeCrowded(d.gpus, d.requests)
+		r.Placed, r.GPUs = append(r.Placed, one.Placed...), append(r.GPUs, one.GPUs...)
+		r.Refused, r.Warnings = append(r.Refused, one.Refused...), append(r.Warnings, one.Warnings...)
+	}
+	r.sort(gpus)
+	return r
 }
 
 func (f *fleet) place() Result {

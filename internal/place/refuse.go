@@ -109,7 +109,7 @@ func (f *fleet) couldShare(cl *class) bool {
 func (f *fleet) nowhere(cl *class) prose.Advice {
 	for _, c := range f.cards {
 		if d := c.ForeignMPS; d != nil && c.Host == cl.host && (cl.gpu == "" || cl.gpu == c.UUID) {
-			return prose.Advice{What: fmt.Sprintf("%s has an MPS daemon of %s, process %d, which cosplay leaves alone, and no other GPU may be used", f.label(c), d.User, d.PID),
+			return prose.Advice{What: fmt.Sprintf("%s has an MPS daemon of %s, process %d, which cosplay leaves alone, and no other GPU may be used", c.label(), d.User, d.PID),
 				Fix: "that its owner ends it " + d.Ending() + `, or sharing = "time-slice"`}
 		}
 	}
@@ -122,7 +122,7 @@ func (f *fleet) nowhere(cl *class) prose.Advice {
 
 // cardNames lists GPUs: "GPU 0 and GPU 1", "GPU 0, GPU 1 and 6 more".
 func (f *fleet) cardNames(cards []*card) string {
-	return prose.And(prose.Few(prose.Each(cards, f.label), 2))
+	return prose.And(prose.Few(prose.Each(cards, (*card).label), 2))
 }
 
 // obstacle returns what keeps one more session of a class off a GPU and, unless the cause is lack of room, how to

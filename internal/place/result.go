@@ -43,7 +43,7 @@ func (f *fleet) result() Result {
 		}
 		if c.Busy && c.isWhole() {
 			on := prose.Each(c.occupants, func(s occupant) resource.Address { return f.requests[s.request].Address })
-			r.Warnings = append(r.Warnings, Warning{Text: fmt.Sprintf("%s %s %s, which foreign processes use, too", resource.AddressNames(on, 3), prose.Choose(len(on), "has", "have"), f.label(c)),
+			r.Warnings = append(r.Warnings, Warning{Text: fmt.Sprintf("%s %s %s, which foreign processes use, too", resource.AddressNames(on, 3), prose.Choose(len(on), "has", "have"), c.label()),
 				Sessions: on, Note: "foreign processes use the GPU, too", Far: true})
 		}
 	}
@@ -229,8 +229,8 @@ func (c *card) neededPower() int {
 }
 
 // label names a GPU in output, with its host if there are several.
-func (f *fleet) label(c *card) string {
-	if f.hosts > 1 {
+func (c *card) label() string {
+	if c.ofSeveral {
 		return fmt.Sprintf("GPU %d of host %s", c.Index, c.Host)
 	}
 	return fmt.Sprintf("GPU %d", c.Index)

@@ -70,5 +70,6 @@ func imagine(dir string, h config.Host) (resource.Host, error) {
 			g.Slices[n].Host = h.Name
 		}
 	}
+	host.Index()
 	return host, err
 }

@@ -101,12 +101,11 @@ func (r *resolver) warnGPU(host config.Host, summary, detail string) {
 // warnOfDegraded warns of the features that cosplay gives up on the GPUs of sessions. It
 // names GPUs that lack the same features together.
 func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
+	used := r.usedGPUs(desired)
 	for _, host := range r.intent.Hosts {
 		var gpus prose.Groups[string]
-		for _, d := range desired {
-			g, _ := r.live.GPU(d.Host, d.UUID)
-			lost := losses(g)
-			if d.Host == host.Name && lost != "" {
+		for _, g := range used[host.Name] {
+			if lost := losses(g); lost != "" {
 				gpus.Add(lost, fmt.Sprint(g.Index))
 			}
 		}
@@ -118,10 +117,11 @@ func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 
 // warnOfUnlisted warns of GPUs of sessions that the catalog lacks. It names GPUs with the same figures together.
 func (r *resolver) warnOfUnlisted(desired []resource.DesiredGPU) {
+	used := r.usedGPUs(desired)
 	for _, host := range r.intent.Hosts {
 		var gpus prose.Groups[resource.GPU]
-		for _, d := range desired {
-			if g, found := r.live.GPU(d.Host, d.UUID); found && d.Host == host.Name && !catalog.Listed(g.Model) {
+		for _, g := range used[host.Name] {
+			if !catalog.Listed(g.Model) {
 				gpus.Add(catalog.Unlisted(g), g)
 			}
 		}
@@ -131,6 +131,17 @@ func (r *resolver) warnOfUnlisted(desired []resource.DesiredGPU) {
 			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the catalog lacks %s", prose.Choose(len(all), "GPU", "GPUs"), strings.Join(numbers, ", "), host.Name, all[0].Model.Name), text)
 		}
 	}
+}
+
+// usedGPUs are the GPUs of sessions, by host.
+func (r *resolver) usedGPUs(desired []resource.DesiredGPU) map[string][]resource.GPU {
+	used := map[string][]resource.GPU{}
+	for _, d := range desired {
+		if g, found := r.live.GPU(d.Host, d.UUID); found {
+			used[d.Host] = append(used[d.Host], g)
+		}
+	}
+	return used
 }
 
 // losses lists the features that cosplay gives up on a GPU and that matter to a plan.

@@ -119,7 +119,7 @@ func (s PriorSession) Incomplete() bool { return s.Body == nil || s.Unfinished }
 
 // Live is what NVML and the runtimes of the hosts report.
 type Live struct {
-	Hosts []Host `json:"hosts"`
+	Hosts []Host `json:"hosts"` // by name
 }
 
 // UnknownDriver is the version of a driver that does not report it.
@@ -181,14 +181,19 @@ func find[T any](all []T, matches func(T) bool) (found T, ok bool) {
 // findOrdered finds an element of a list that is in order, as the lists of a host and of a state are. In another list it
 // takes longer.
 func findOrdered[T any](all []T, compare func(*T) int) (found T, ok bool) {
-	i, ok := sort.Find(len(all), func(i int) int { return compare(&all[i]) })
-	for n := 0; !ok && n < len(all); n++ {
-		i, ok = n, compare(&all[n]) == 0
-	}
+	i, ok := indexOrdered(all, compare)
 	if !ok {
 		return found, false
 	}
 	return all[i], true
+}
+
+func indexOrdered[T any](all []T, compare func(*T) int) (i int, ok bool) {
+	i, ok = sort.Find(len(all), func(i int) int { return compare(&all[i]) })
+	for n := 0; !ok && n < len(all); n++ {
+		i, ok = n, compare(&all[n]) == 0
+	}
+	return i, ok
 }
 
 // Host finds a host by name.
@@ -199,12 +204,11 @@ func (l Live) Host(name string) (Host, bool) {
 
 // host returns an empty host if there is none with the name.
 func (l Live) host(name string) *Host {
-	for i := range l.Hosts {
-		if l.Hosts[i].Name == name {
-			return &l.Hosts[i]
-		}
+	i, ok := indexOrdered(l.Hosts, func(h *Host) int { return cmp.Compare(name, h.Name) })
+	if !ok {
+		return &Host{}
 	}
-	return &Host{}
+	return &l.Hosts[i]
 }
 
 // GPU finds a GPU by its host's name and its UUID.

@@ -46,7 +46,7 @@ func TestForgotten(t *testing.T) {
 			}
 			p = next
 			if random.IntN(8) == 0 {
-				p.GPUs, p = nil, p.ForgetGPU("lab", "GPU-0")
+				p.GPUs, p = nil, p.ForgetGPUs(map[resource.GPUKey]bool{{Host: "lab", UUID: "GPU-0"}: true})
 			}
 		}
 	}

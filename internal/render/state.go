@@ -27,13 +27,14 @@ func State(w io.Writer, s Style, prior resource.Prior) {
 	head.fact("lineage", prior.Lineage)
 	head.fact("serial", fmt.Sprint(prior.Serial))
 	p.table(head)
+	on := prior.Placements()
 	for _, g := range prior.GPUs {
 		p.gap()
 		p.print(0, join(inked(strong, g.UUID), text("  on "+g.Host)))
 		p.stateGPU(g)
 		p.gap()
-		p.stateSessions(prior, g)
-		p.stateContainers(prior, g)
+		p.stateSessions(on[g.Key()])
+		p.stateContainers(on[g.Key()])
 	}
 	p.gap()
 	p.print(0, text(prose.Capital(stateWords(prior))+"."))
@@ -68,9 +69,9 @@ func settingText(all resource.Settings, s resource.Setting) string {
 }
 
 // stateSessions lists the sessions on a GPU, and what is missing of them.
-func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
+func (p *page) stateSessions(sessions []*resource.PriorSession) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "MIG UUID"}, {prose: true}}}
-	for _, s := range prior.Placements()[g.Key()] {
+	for _, s := range sessions {
 		missing := ""
 		if s.Body == nil {
 			missing = "no " + resource.RuntimeNamed(s.Runtime).Body + " yet"
@@ -81,10 +82,10 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 }
 
 // stateContainers lists the images and logins of the sessions on a GPU that run in containers.
-func (p *page) stateContainers(prior resource.Prior, g resource.PriorGPU) {
+func (p *page) stateContainers(sessions []*resource.PriorSession) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
 		spare: []string{"CONTAINER"}}
-	for _, s := range prior.Placements()[g.Key()] {
+	for _, s := range sessions {
 		if s.Spec.IsZero() {
 			continue
 		}
@@ -148,7 +149,7 @@ func StateShow(w io.Writer, s Style, prior resource.Prior, v StatePart) {
 		p.print(0, join(inked(strong, g.UUID), text("  on "+g.Host)))
 		p.stateGPU(g)
 		p.gap()
-		p.stateSessions(prior, g)
+		p.stateSessions(prior.Placements()[g.Key()])
 	}
 	p.flush(w)
 }

@@ -53,9 +53,9 @@ func Each(name, key string) Address {
 func (a Address) String() string {
 	switch a.Key.Kind {
 	case ByCount:
-		return fmt.Sprintf("session.%s[%d]", a.Name, a.Key.Index)
+		return "session." + a.Name + "[" + strconv.Itoa(a.Key.Index) + "]"
 	case ByEach:
-		return fmt.Sprintf("session.%s[%s]", a.Name, strconv.Quote(a.Key.Each))
+		return "session." + a.Name + "[" + strconv.Quote(a.Key.Each) + "]"
 	default:
 		return "session." + a.Name
 	}

@@ -108,11 +108,15 @@ func (p *Prior) Recall(s PriorSession) {
 	}
 }
 
-// ForgetGPU drops a GPU in the same way.
-func (p Prior) ForgetGPU(host, uuid string) Prior {
+// ForgetGPUs drops GPUs in the same way.
+func (p Prior) ForgetGPUs(drop map[GPUKey]bool) Prior {
 	p = p.Clone()
-	p.GPUs = slices.DeleteFunc(p.GPUs, func(g PriorGPU) bool { return g.Host == host && g.UUID == uuid })
-	p.Forgotten = append(p.Forgotten, uuid)
+	p.GPUs = slices.DeleteFunc(p.GPUs, func(g PriorGPU) bool {
+		if drop[g.Key()] {
+			p.Forgotten = append(p.Forgotten, g.UUID)
+		}
+		return drop[g.Key()]
+	})
 	return p.Remembering()
 }
 

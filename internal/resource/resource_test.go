@@ -206,7 +206,7 @@ func TestForgotten(t *testing.T) {
 	container := Body{ID: "/p/.cosplay/a", Session: "a", Runtime: "process", Serial: 4}
 	s := PriorSession{Session: Session{Address: One("a"), ID: "a"}, Handle: &Handle{UUID: "MIG-1"}, Body: &container}
 	before := Prior{GPUs: []PriorGPU{{Host: "lab", UUID: "GPU-1"}}, Sessions: []PriorSession{s}, Missing: []Address{One("b")}}
-	after := before.Forget(s.Address).Forget(One("b")).ForgetGPU("lab", "GPU-1")
+	after := before.Forget(s.Address).Forget(One("b")).ForgetGPUs(map[GPUKey]bool{{"lab", "GPU-1"}: true})
 	if len(after.Sessions)+len(after.GPUs)+len(after.Missing) != 0 || len(before.Sessions) != 1 || len(before.Missing) != 1 {
 		t.Errorf("%+v, before %+v", after, before)
 	}

@@ -48,7 +48,8 @@ func matching[T any](typed string, all []T, namesOf func(T) (resource.Address, s
 	var exact, ofBlock []T
 	for _, one := range all {
 		a, other := namesOf(one)
-		if slices.Contains([]string{a.String(), strings.TrimPrefix(a.String(), "session."), a.Short(), other}, typed) {
+		mayBe := typed == other || strings.Contains(typed, a.Name) // most are not, and their text takes long to write
+		if mayBe && slices.Contains([]string{a.String(), strings.TrimPrefix(a.String(), "session."), a.Short(), other}, typed) {
 			exact = append(exact, one)
 		}
 		if a.Name == strings.TrimPrefix(typed, "session.") {
@@ -157,15 +158,15 @@ func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, er
 		}
 	}
 	next := prior.Forget(slices.Collect(maps.Keys(drop))...)
+	left, empty := next.Placements(), map[resource.GPUKey]bool{}
 	for _, g := range prior.GPUs {
-		i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.IsOn(g.Key()) })
-		if i >= 0 && named[g.UUID] {
-			problems = append(problems, fmt.Errorf("%s cannot be forgotten while %s is on it; name that one too", g.UUID, next.Sessions[i].Address))
+		stay := left[g.Key()]
+		if len(stay) > 0 && named[g.UUID] {
+			problems = append(problems, fmt.Errorf("%s cannot be forgotten while %s is on it; name that one too", g.UUID, stay[0].Address))
 		}
-		if i < 0 && (named[g.UUID] || touched[g.Key()]) {
-			next = next.ForgetGPU(g.Host, g.UUID)
-		}
+		empty[g.Key()] = len(stay) == 0 && (named[g.UUID] || touched[g.Key()])
 	}
+	next = next.ForgetGPUs(empty)
 	slices.Sort(next.Forgotten)
 	if err := errors.Join(problems...); err != nil {
 		return prior, forgot, err

@@ -157,10 +157,10 @@ func FuzzValues(f *testing.F) {
 		checkIntent(t, intent)
 		live := map[resource.Address]config.LiveSession{}
 		for range 2 {
-			if _, diags := intent.EvalOutputs(live); len(live) == 0 && diags.HasErrors() {
+			if _, diags := intent.EvalOutputs(lives(live)); len(live) == 0 && diags.HasErrors() {
 				t.Errorf("an output that validates cannot be evaluated: %v", diags)
 			}
-			for _, d := range intent.EvalChecks(live) {
+			for _, d := range intent.EvalChecks(lives(live)) {
 				if d.Severity != hcl.DiagWarning {
 					t.Errorf("a check is more than a warning: %v", d)
 				}

@@ -4,7 +4,6 @@
 package config
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -152,29 +151,37 @@ type Session struct {
 
 // Ranges gives the source ranges of a block and its values.
 type Ranges struct {
-	Decl   hcl.Range            // the block's header: session "worker"
-	values map[string]hcl.Range // by attribute: "target", "fit.tolerance"; by block inside: "fit"
+	Decl   hcl.Range // the block's header: session "worker"
+	values []valueRange
+}
+
+// valueRange is where a block has the value of an attribute, "target" or "fit.tolerance", or a block inside, "fit".
+type valueRange struct {
+	of string
+	at hcl.Range
 }
 
 // At returns the source range of an attribute's value, for a path like "fit.tolerance" or, counted from 0 if there
 // can be several, "volume[0].source". For a nested block, like "fit", it returns the range of that word. For an
 // attribute that the block leaves out, it returns the block's header.
 func (r Ranges) At(attribute string) hcl.Range {
-	if at, ok := r.values[attribute]; ok {
-		return at
+	if i := r.index(attribute); i >= 0 {
+		return r.values[i].at
 	}
 	return r.Decl
 }
 
+// index finds the value of an attribute, of which a block has few; -1 if it leaves the attribute out.
+func (r Ranges) index(attribute string) int {
+	return slices.IndexFunc(r.values, func(v valueRange) bool { return v.of == attribute })
+}
+
 // without does the same for a block that leaves an attribute out.
 func (r Ranges) without(attribute string) Ranges {
-	values := maps.Clone(r.values)
-	delete(values, attribute)
-	return Ranges{Decl: r.Decl, values: values}
+	return Ranges{Decl: r.Decl, values: slices.DeleteFunc(slices.Clone(r.values), func(v valueRange) bool { return v.of == attribute })}
 }
 
 // has reports whether the block sets an attribute.
 func (r Ranges) has(attribute string) bool {
-	_, ok := r.values[attribute]
-	return ok
+	return r.index(attribute) >= 0
 }

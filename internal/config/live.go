@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -21,6 +22,9 @@ type LiveSession struct {
 	Container string // its container's name
 	SSHPort   int    // on the host
 }
+
+// Lives finds the outcome of a session; false for one that does not exist.
+type Lives func(resource.Address) (LiveSession, bool)
 
 // LiveAttribute is an attribute of a session that output and check blocks can use.
 type LiveAttribute struct {
@@ -127,10 +131,14 @@ func sshPort(s LiveSession) cty.Value {
 	return cty.UnknownVal(cty.Number)
 }
 
-// liveValue converts a session to the value that output and check blocks see; nil gives unknown attributes.
-func liveValue(s *LiveSession) cty.Value {
+// liveValue converts a session to the value that output and check blocks see, with the attributes that are mentioned; nil
+// for the session gives unknown attributes, and all of them.
+func liveValue(s *LiveSession, mentioned map[string]bool) cty.Value {
 	flat, fit := map[string]cty.Value{}, map[string]cty.Value{}
 	for _, a := range liveAttributes {
+		if first, _, _ := strings.Cut(a.Name, "."); s != nil && !mentioned[""] && !mentioned[first] {
+			continue
+		}
 		v := cty.UnknownVal(cty.String)
 		if s != nil {
 			v = a.value(*s)
@@ -143,25 +151,30 @@ func liveValue(s *LiveSession) cty.Value {
 			flat[a.Name] = v
 		}
 	}
-	flat["fit"] = cty.ObjectVal(fit)
+	if len(fit) > 0 {
+		flat["fit"] = cty.ObjectVal(fit)
+	}
 	return cty.ObjectVal(flat)
 }
 
 // liveScope has the sessions as values for expressions, by block. A block is converted when an expression refers to it
 // first, because many outputs can refer to one session each.
 type liveScope struct {
-	sessions  map[resource.Address]LiveSession
-	addresses map[string][]resource.Address // by block, in the order of its instances
+	lives     Lives                                // nil before there are sessions
+	addresses func() map[string][]resource.Address // by block, in the order of its instances
 	values    map[string]cty.Value
 }
 
-func (l *loader) newLiveScope(live map[resource.Address]LiveSession) *liveScope {
-	scope := &liveScope{live, map[string][]resource.Address{}, map[string]cty.Value{}}
-	for i := range l.sessions {
-		a := l.sessions[i].Address
-		scope.addresses[a.Name] = append(scope.addresses[a.Name], a)
-	}
-	return scope
+func (l *loader) newLiveScope(lives Lives) *liveScope {
+	addresses := sync.OnceValue(func() map[string][]resource.Address {
+		of := map[string][]resource.Address{}
+		for i := range l.sessions {
+			a := l.sessions[i].Address
+			of[a.Name] = append(of[a.Name], a)
+		}
+		return of
+	})
+	return &liveScope{lives, addresses, map[string]cty.Value{}}
 }
 
 // sessionsOf returns the sessions of the blocks that an expression refers to, by block.
@@ -185,33 +198,51 @@ func (l *loader) blockValue(name string, scope *liveScope) cty.Value {
 	if l.guessed[name] {
 		return cty.DynamicVal.Mark(reported)
 	}
-	instances := scope.addresses[name]
+	value := func(a resource.Address) cty.Value {
+		if scope.lives == nil {
+			return unknownSession()
+		}
+		live, known := scope.lives(a)
+		if !known {
+			return unknownSession()
+		}
+		return liveValue(&live, l.mentioned[name])
+	}
 	switch r := l.reaches[name]; {
 	case r.count:
-		list := make([]cty.Value, 0, len(instances))
-		for _, a := range instances {
-			list = append(list, scope.value(a))
-		}
-		return cty.TupleVal(list)
+		return cty.TupleVal(prose.Each(scope.addresses()[name], value))
 	case r.each:
-		each := make(map[string]cty.Value, len(instances))
-		for _, a := range instances {
-			each[a.Key.Each] = scope.value(a)
+		each := map[string]cty.Value{}
+		for _, a := range scope.addresses()[name] {
+			each[a.Key.Each] = value(a)
 		}
 		return cty.ObjectVal(each)
 	}
-	return scope.value(resource.One(name))
-}
-
-func (s *liveScope) value(a resource.Address) cty.Value {
-	if live, known := s.sessions[a]; known {
-		return liveValue(&live)
-	}
-	return unknownSession()
+	return value(resource.One(name))
 }
 
 // unknownSession is the value of each session that does not exist yet.
-var unknownSession = sync.OnceValue(func() cty.Value { return liveValue(nil) })
+var unknownSession = sync.OnceValue(func() cty.Value { return liveValue(nil, nil) })
+
+// mention records what an expression refers to of a block's sessions, since to convert all of it is expensive: an attribute,
+// or "" for the whole of them.
+func (l *loader) mention(block string, steps hcl.Traversal) {
+	if l.mentioned[block] == nil {
+		l.mentioned[block] = map[string]bool{}
+	}
+	if len(steps) > 0 {
+		if _, indexed := steps[0].(hcl.TraverseIndex); indexed {
+			steps = steps[1:]
+		}
+	}
+	attribute := ""
+	if len(steps) > 0 {
+		if named, is := steps[0].(hcl.TraverseAttr); is {
+			attribute = named.Name
+		}
+	}
+	l.mentioned[block][attribute] = true
+}
 
 // checkLive checks that a session that an expression refers to exists.
 func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
@@ -223,9 +254,9 @@ func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Write a dot and the name of a session block behind it, like session.worker.")
 	case !declared:
 		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it.%s Name one that is there, or add: session %q { target = \"2060\" }", l.suggest(name, l.sessionNames), name)
-	case len(mention) > 2:
-		return l.checkInstance(a, mention, full, block)
+	case len(mention) > 2 && !l.checkInstance(a, mention, full, block):
 	default:
+		l.mention(name, mention[2:])
 		return true
 	}
 	return false

@@ -192,14 +192,16 @@ type loader struct {
 	files     map[string]*hcl.File
 	hosts     []Host
 	sessions  []Session
+	shared    Session // what the sessions of a block have in common, while it is read
 	outputs   []output
 	checks    []check
 	state     string // the content of the cosplay block
 	depends   []dependence
-	reaches   map[string]reach // what the expressions of each session block can use
-	named     []string         // names of session blocks
-	unborn    *liveScope       // the sessions before they exist; nil until first needed
-	guessed   map[string]bool  // session blocks whose instances are unknown because of a mistake that has been reported
+	reaches   map[string]reach           // what the expressions of each session block can use
+	named     []string                   // names of session blocks
+	unborn    *liveScope                 // the sessions before they exist; nil until first needed
+	mentioned map[string]map[string]bool // by session block: the live attributes that expressions mention, "" for all
+	guessed   map[string]bool            // session blocks whose instances are unknown because of a mistake that has been reported
 	moves     []Move
 	removals  []Removal
 	imports   []Import
@@ -223,6 +225,7 @@ func newLoader(o Options) *loader {
 		nodes:     map[string]*node{},
 		reaches:   map[string]reach{},
 		guessed:   map[string]bool{},
+		mentioned: map[string]map[string]bool{},
 		variables: map[string]*variable{},
 		files:     map[string]*hcl.File{},
 		declared:  map[string]hcl.Range{},

@@ -10,7 +10,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/prose"
-	"cosplay/internal/resource"
 )
 
 // output is an output block.
@@ -134,7 +133,7 @@ func (l *loader) tryRule(r *rule) {
 func (i *Intent) UsesSessions() bool { return i.l != nil && len(i.l.outputs)+len(i.l.checks) > 0 }
 
 // EvalOutputs evaluates the outputs, sorted by name, with the live attributes that are known.
-func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, hcl.Diagnostics) {
+func (i *Intent) EvalOutputs(live Lives) ([]Output, hcl.Diagnostics) {
 	if i.l == nil {
 		return nil, nil
 	}
@@ -155,7 +154,7 @@ func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, h
 
 // EvalChecks evaluates the checks with the live attributes that are known. A failed check is a warning; a check that
 // cannot be evaluated yet gives none.
-func (i *Intent) EvalChecks(live map[resource.Address]LiveSession) hcl.Diagnostics {
+func (i *Intent) EvalChecks(live Lives) hcl.Diagnostics {
 	if i.l == nil {
 		return nil
 	}
@@ -204,7 +203,7 @@ const ConsoleName = "<console>"
 
 // Eval evaluates an expression that a user typed, with the whole configuration and the live attributes of sessions
 // that are known. It returns the file so that callers can show diagnostics with their source.
-func (i *Intent) Eval(typed string, live map[resource.Address]LiveSession) (Output, *hcl.File, hcl.Diagnostics) {
+func (i *Intent) Eval(typed string, live Lives) (Output, *hcl.File, hcl.Diagnostics) {
 	file := &hcl.File{Bytes: []byte(typed)}
 	expr, diags := parseExpression(typed, ConsoleName)
 	l := i.l

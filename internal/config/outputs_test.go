@@ -29,9 +29,16 @@ func made(s config.Session, port int) config.LiveSession {
 	}
 }
 
+func lives(of map[resource.Address]config.LiveSession) config.Lives {
+	return func(a resource.Address) (config.LiveSession, bool) {
+		s, known := of[a]
+		return s, known
+	}
+}
+
 func outputs(t *testing.T, intent *config.Intent, live map[resource.Address]config.LiveSession) map[string]string {
 	t.Helper()
-	all, diags := intent.EvalOutputs(live)
+	all, diags := intent.EvalOutputs(lives(live))
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
@@ -58,7 +65,7 @@ func TestOutputs(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"ssh": "(unknown)", "gpus": "(unknown)", "first": "(unknown)", "token": `"x-hunter2"`, "mixed": "(unknown)"}, outputs(t, intent, live)); d != "" {
 		t.Errorf("before anything is made: want -, got +:\n%s", d)
 	}
-	if warnings := intent.EvalChecks(live); len(warnings) != 1 || !strings.Contains(warnings[0].Detail, "not shown") {
+	if warnings := intent.EvalChecks(lives(live)); len(warnings) != 1 || !strings.Contains(warnings[0].Detail, "not shown") {
 		t.Errorf("before anything is made: %v, want a warning of the token alone", warnings)
 	}
 	for i, s := range intent.Sessions {
@@ -79,7 +86,7 @@ func TestOutputs(t *testing.T) {
 	if intent.State != "/project/fleet.state.json" {
 		t.Errorf("the state is at %q", intent.State)
 	}
-	if all, _ := intent.EvalOutputs(live); !all[4].Sensitive || all[0].Sensitive || all[3].Description != "how to log in" {
+	if all, _ := intent.EvalOutputs(lives(live)); !all[4].Sensitive || all[0].Sensitive || all[3].Description != "how to log in" {
 		t.Errorf("outputs are %+v", all)
 	}
 }
@@ -91,18 +98,18 @@ func TestChecks(t *testing.T) {
 		t.Fatal(diags)
 	}
 	live := map[resource.Address]config.LiveSession{}
-	if warnings := intent.EvalChecks(live); len(warnings) > 0 {
+	if warnings := intent.EvalChecks(lives(live)); len(warnings) > 0 {
 		t.Errorf("a value that is not known yet is reported as wrong: %v", warnings)
 	}
 	s := made(intent.Sessions[0], 0)
 	live[s.Address] = s
-	if warnings := intent.EvalChecks(live); len(warnings) > 0 {
+	if warnings := intent.EvalChecks(lives(live)); len(warnings) > 0 {
 		t.Errorf("a correct value is reported as wrong: %v", warnings)
 	}
 	s.Fit.Got.FP32TFLOPS = 3
 	live[s.Address] = s
 	for range 2 { // evaluating twice gives the same result
-		warnings := intent.EvalChecks(live)
+		warnings := intent.EvalChecks(lives(live))
 		if len(warnings) != 1 || warnings[0].Severity != hcl.DiagWarning || warnings[0].Summary != `check "fast" failed` || warnings[0].Detail != "a is running." {
 			t.Fatalf("got %v", warnings)
 		}
@@ -129,7 +136,7 @@ func TestLiveAttributes(t *testing.T) {
 	bare := boxed
 	bare.Spec, bare.Slice.Profile = resource.ContainerSpec{}, ""
 	for _, s := range []config.LiveSession{{}, boxed, bare} {
-		all, diags := intent.EvalOutputs(map[resource.Address]config.LiveSession{intent.Sessions[0].Address: s})
+		all, diags := intent.EvalOutputs(lives(map[resource.Address]config.LiveSession{intent.Sessions[0].Address: s}))
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
@@ -161,8 +168,8 @@ func TestCostOfOutputs(t *testing.T) {
 		for _, s := range intent.Sessions {
 			live[s.Address] = made(s, 0)
 		}
-		all, diags := intent.EvalOutputs(live)
-		if diags = append(diags, intent.EvalChecks(live)...); len(all) != n || len(diags) > 0 {
+		all, diags := intent.EvalOutputs(lives(live))
+		if diags = append(diags, intent.EvalChecks(lives(live))...); len(all) != n || len(diags) > 0 {
 			t.Fatal(len(all), diags)
 		}
 		runtime.ReadMemStats(&after)

@@ -92,7 +92,8 @@ func wholeUpTo(high int, what string) func(*loader, value) (int, bool) {
 func (l *loader) readSession(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &sessionSchema)
-	shared := Session{
+	shared := &l.shared
+	*shared = Session{
 		Address: resource.One(name),
 		Program: resource.Program{Workspace: l.Dir},
 		Fit:     resource.DefaultFit(),
@@ -106,7 +107,7 @@ func (l *loader) readSession(b block) {
 	}
 	fixed, varying := l.split(said.attributes, all.reach)
 	for _, a := range fixed {
-		l.fill(&shared, a, l.scopeOf(a.mentions))
+		l.fill(shared, a, l.scopeOf(a.mentions))
 	}
 	if said.lacks("target") && said.lacks("fraction") {
 		l.complain(b.header, b.header, `"target" is missing`,
@@ -121,7 +122,7 @@ func (l *loader) readSession(b block) {
 	}
 	scope := l.scopeOf(mentions)
 	for _, one := range all.list {
-		l.sessions = append(l.sessions, shared)
+		l.sessions = append(l.sessions, *shared)
 		s := &l.sessions[len(l.sessions)-1]
 		s.Address = one.address
 		if len(varying) > 0 && all.reach != nowhere {

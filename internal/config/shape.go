@@ -50,13 +50,13 @@ func (c content) lacks(path string) bool {
 }
 
 func (c content) ranges(header hcl.Range) Ranges {
-	r := Ranges{Decl: header, values: make(map[string]hcl.Range, len(c.attributes)+len(c.blocks))}
+	r := Ranges{Decl: header, values: make([]valueRange, 0, len(c.attributes)+len(c.blocks))}
 	for _, a := range c.attributes {
-		r.values[a.key()] = a.expr.Range()
+		r.values = append(r.values, valueRange{a.key(), a.expr.Range()})
 	}
 	for _, inner := range c.blocks {
 		if !r.has(inner.kind) {
-			r.values[inner.kind] = inner.kindRange
+			r.values = append(r.values, valueRange{inner.kind, inner.kindRange})
 		}
 	}
 	return r

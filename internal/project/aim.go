@@ -147,10 +147,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	if diags.HasErrors() {
 		return o, diags, nil // Check needs a complete plan
 	}
-	var facts map[resource.Address]config.LiveSession
-	if p.Intent.UsesSessions() {
-		facts = planned(o.Plan, o.Live)
-	}
+	facts := planned(o.Plan, o.Live)
 	if aim.Goal == AsConfigured {
 		o.Plan.Diff.Outputs = p.outputChanges(o, facts)
 	}

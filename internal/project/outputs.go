@@ -24,37 +24,35 @@ import (
 
 // planned is what is known of the sessions before an apply: all choices, and the live
 // values of what stays of them.
-func planned(p *plan.Plan, live resource.Live) map[resource.Address]config.LiveSession {
-	facts := make(map[resource.Address]config.LiveSession, len(p.Desired.Sessions))
-	for _, c := range p.Diff.Sessions {
-		if c.After == nil || c.Before == nil {
-			continue
+func planned(p *plan.Plan, live resource.Live) config.Lives {
+	return func(a resource.Address) (config.LiveSession, bool) {
+		i, listed := slices.BinarySearchFunc(p.Diff.Sessions, a, func(c diff.SessionChange, a resource.Address) int { return c.Address.Compare(a) })
+		if listed && p.Diff.Sessions[i].Before != nil && p.Diff.Sessions[i].After != nil {
+			c := &p.Diff.Sessions[i]
+			s := *c.Before
+			s.Session = *c.After
+			if c.Slice != diff.Keep {
+				s.Handle = nil
+			}
+			if c.Body != diff.Keep && c.Body != diff.Refit {
+				s.Body = nil
+			}
+			return madeFacts(s, live), true
 		}
-		s := *c.Before
-		s.Session = *c.After
-		if c.Slice != diff.Keep {
-			s.Handle = nil
+		i, wanted := slices.BinarySearchFunc(p.Desired.Sessions, a, func(s resource.Session, a resource.Address) int { return s.Address.Compare(a) })
+		if !wanted {
+			return config.LiveSession{}, false
 		}
-		if c.Body != diff.Keep && c.Body != diff.Refit {
-			s.Body = nil
-		}
-		facts[c.Address] = madeFacts(s, live)
+		return factsOf(p.Desired.Sessions[i], live), true
 	}
-	for _, s := range p.Desired.Sessions {
-		if _, stays := facts[s.Address]; !stays {
-			facts[s.Address] = factsOf(s, live)
-		}
-	}
-	return facts
 }
 
 // made are the values of the sessions of a state.
-func made(prior resource.Prior, live resource.Live) map[resource.Address]config.LiveSession {
-	facts := map[resource.Address]config.LiveSession{}
-	for _, s := range prior.Sessions {
-		facts[s.Address] = madeFacts(s, live)
+func made(prior resource.Prior, live resource.Live) config.Lives {
+	return func(a resource.Address) (config.LiveSession, bool) {
+		s, there := prior.Session(a)
+		return madeFacts(s, live), there
 	}
-	return facts
 }
 
 func factsOf(s resource.Session, live resource.Live) config.LiveSession {
@@ -193,7 +191,7 @@ func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 }
 
 // outputChanges are the outputs whose values a plan changes.
-func (p *Project) outputChanges(o Outlook, facts map[resource.Address]config.LiveSession) []diff.OutputChange {
+func (p *Project) outputChanges(o Outlook, facts config.Lives) []diff.OutputChange {
 	all, _ := p.Intent.EvalOutputs(facts)
 	if o.Prior.Key == "" && o.Plan.Key == "" && slices.ContainsFunc(all, func(o config.Output) bool { return o.Sensitive }) {
 		o.Plan.Key = state.NewKey()

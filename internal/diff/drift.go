@@ -238,10 +238,11 @@ func foreignDrift(was resource.PriorGPU, placements resource.Placements, g resou
 
 // Foreign lists the slices of a GPU that no session of the project has.
 func Foreign(g resource.GPU, placements resource.Placements) []resource.LiveSlice {
-	foreign := slices.Clone(g.Slices)
-	for _, own := range placements.On(g) {
-		if own.Handle != nil {
-			foreign = slices.DeleteFunc(foreign, func(l resource.LiveSlice) bool { return is(l, own) })
+	var foreign []resource.LiveSlice
+	for i := range g.Slices {
+		owns := func(own *resource.PriorSession) bool { return own.Handle != nil && is(g.Slices[i], own) }
+		if !slices.ContainsFunc(placements.On(g), owns) {
+			foreign = append(foreign, g.Slices[i])
 		}
 	}
 	return foreign

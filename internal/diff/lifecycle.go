@@ -8,15 +8,15 @@ import (
 )
 
 // leave is the change of a session that is not part of the plan.
-func leave(was resource.PriorSession) SessionChange {
+func leave(was *resource.PriorSession) SessionChange {
 	return SessionChange{Address: was.Address, Action: NoOp, Reason: resource.Reason{Kind: resource.LeftOut},
-		Slice: Keep, Body: Keep, Before: &was, After: &was.Session}
+		Slice: Keep, Body: Keep, Before: was, After: &was.Session}
 }
 
 // forget is the change of a session that stops being cosplay's.
-func forget(was resource.PriorSession) SessionChange {
+func forget(was *resource.PriorSession) SessionChange {
 	return SessionChange{Address: was.Address, Action: Forget, Reason: resource.Reason{Kind: resource.StaysBehind},
-		Slice: Keep, Body: Keep, Before: &was}
+		Slice: Keep, Body: Keep, Before: was}
 }
 
 // noteMoves adds the addresses that moved sessions have in the state, and marks imported sessions.

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -61,7 +62,17 @@ func Outputs(was, next, unknown []resource.Output, changes bool) []OutputChange 
 
 // SameOutput compares values, whatever their JSON looks like.
 func SameOutput(a, b resource.Output) bool {
-	return a.Name == b.Name && a.Sensitive == b.Sensitive && a.Sealed == b.Sealed && reflect.DeepEqual(plainValue(a), plainValue(b))
+	return a.Name == b.Name && a.Sensitive == b.Sensitive && a.Sealed == b.Sealed &&
+		(bytes.Equal(compact(a.Value), compact(b.Value)) || reflect.DeepEqual(plainValue(a), plainValue(b)))
+}
+
+// compact is a value without the spaces that a state has, which is all that differs as a rule.
+func compact(value json.RawMessage) []byte {
+	var out bytes.Buffer
+	if json.Compact(&out, value) != nil {
+		return value
+	}
+	return out.Bytes()
 }
 
 func plainValue(o resource.Output) any {

@@ -9,22 +9,25 @@ import (
 	"cosplay/internal/resource"
 )
 
-// sessionChanges pairs the sessions of the configuration with those of the state.
+// sessionChanges pairs the sessions of the configuration with those of the state. The changes refer to these and do not
+// copy them.
 func sessionChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []SessionChange {
 	all := make([]SessionChange, 0, len(desired.Sessions))
 	wanted := make(map[resource.Address]bool, len(desired.Sessions))
-	for _, d := range desired.Sessions {
+	for i := range desired.Sessions {
+		d := &desired.Sessions[i]
 		wanted[d.Address] = true
-		switch was, ok := prior.Session(d.Address); {
+		switch was := prior.Lookup(d.Address); {
 		case o.Left[d.Address]:
 			all = append(all, leave(was))
-		case ok:
+		case was != nil:
 			all = append(all, compare(was, d, prior.Key, live))
 		default:
 			all = append(all, create(d))
 		}
 	}
-	for _, p := range prior.Sessions {
+	for i := range prior.Sessions {
+		p := &prior.Sessions[i]
 		switch {
 		case wanted[p.Address]:
 		case o.Left[p.Address]:
@@ -63,17 +66,18 @@ func keepShared(all []SessionChange) {
 	}
 }
 
-func create(d resource.Session) SessionChange {
-	c := SessionChange{Address: d.Address, Action: Create, Slice: Make, Body: Make, After: &d}
+func create(d *resource.Session) SessionChange {
+	c := SessionChange{Address: d.Address, Action: Create, Slice: Make, Body: Make, After: d}
 	if d.Slice.Whole() {
 		c.Slice = Keep
 	}
 	return c
 }
 
-func remove(was resource.PriorSession, live resource.Live) SessionChange {
+func remove(before *resource.PriorSession, live resource.Live) SessionChange {
+	was := *before
 	c := SessionChange{Address: was.Address, Action: Delete, Reason: resource.Reason{Kind: resource.NotConfigured},
-		Slice: Keep, Body: Keep, Before: &was}
+		Slice: Keep, Body: Keep, Before: before}
 	if _, ok := OwnSlice(was, live); ok || unread(was, live) && was.Handle.GPUInstance != resource.Unseen {
 		c.Slice = Remove
 	}
@@ -127,16 +131,19 @@ func unread(was resource.PriorSession, live resource.Live) bool {
 }
 
 // compare decides about a session that is in the configuration and in the state.
-func compare(was resource.PriorSession, want resource.Session, key string, live resource.Live) SessionChange {
-	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Body: Keep, Before: &was, After: &want}
+func compare(before *resource.PriorSession, after *resource.Session, key string, live resource.Live) SessionChange {
+	was, want := *before, *after
+	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Body: Keep, Before: before, After: after}
 	runtime := resource.RuntimeNamed(want.Runtime)
 	if gpuMissing(was, live) || unread(was, live) {
 		c.Reason = unplanned(was, live)
 		return c
 	}
 	now, there := live.Body(was.Slice.Host, was.Runtime, was.ID)
-	if there && now.State != resource.Stopped {
-		want.Stopped = false // another program started it
+	if there && now.State != resource.Stopped && want.Stopped {
+		started := want // by another program
+		started.Stopped = false
+		want, c.After = started, &started
 	}
 	c.Fields = sessionFields(was.Session, want)
 	c.Slice = slicePart(was, want, live)

@@ -123,8 +123,9 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	if p, ok := c.Model.Profile(at.Profile); !at.Whole() && (!ok || p.MemorySlices != at.Size || !slices.Contains(p.Starts, at.Start) || !slices.Contains(c.Model.ComputeStarts(at.Profile), at.ComputeStart)) {
 		return fmt.Sprintf("GPU %d has no place for a %s at slot %d", c.Index, at.Profile, at.Start)
 	}
-	beside := slices.ContainsFunc(c.taken(), within(at.Instance()))
-	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && !beside && c.room().compute < p.ComputeSlices {
+	taken := c.taken()
+	beside := slices.ContainsFunc(taken, within(at.Instance()))
+	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && !beside && c.roomBeside(taken).compute < p.ComputeSlices {
 		return fmt.Sprintf("the compute slices of GPU %d are taken", c.Index)
 	}
 	if at.Shared() && !at.Oversubscribed && c.freeMiB(at) < r.Target.MemoryMiB {
@@ -274,7 +275,10 @@ func (c *class) measure(cards []*card) {
 // plus its tolerance, or its present error if that is larger.
 func (c *card) limitOf(s occupant) int64 {
 	errors, _ := c.errorsOf(s)
-	now := slices.Min(append(slices.Clone(errors), impossible))
+	now := int64(impossible)
+	for _, e := range errors {
+		now = min(now, e)
+	}
 	if clock, ok := c.clockNow(); ok {
 		now, _ = s.class.errors(c.model.at(s.class, s.slice, clock))
 	}

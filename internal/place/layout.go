@@ -26,12 +26,15 @@ type room struct {
 type layouts map[tally][][]int
 
 // room returns the free capacity of a card, after the sessions and the foreign slices on it.
-func (c *card) room() room {
+func (c *card) room() room { return c.roomBeside(c.taken()) }
+
+// roomBeside returns the capacity that slices on a card leave.
+func (c *card) roomBeside(taken []resource.Slice) room {
 	free := room{compute: c.Model.ComputeSlices}
 	for i, p := range c.model.instances() {
 		free.left[i] = p.MaxInstances
 	}
-	for _, s := range c.instances() {
+	for _, s := range instances(taken) {
 		free.slots |= slotMask(s.Start, s.Size)
 		p, ok := c.Model.Profile(s.Profile)
 		if !ok {

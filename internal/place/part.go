@@ -109,9 +109,10 @@ func within(instance resource.Slice) func(resource.Slice) bool {
 	return func(s resource.Slice) bool { return !s.Whole() && s.Instance() == instance }
 }
 
-// instances returns the GPU instances on a card, each once.
-func (c *card) instances() (all []resource.Slice) {
-	for _, s := range c.taken() {
+// instances returns the GPU instances of slices on a card, each once.
+func instances(taken []resource.Slice) []resource.Slice {
+	all := make([]resource.Slice, 0, len(taken))
+	for _, s := range taken {
 		if !slices.Contains(all, s.Instance()) {
 			all = append(all, s.Instance())
 		}

@@ -54,6 +54,7 @@ type GPU struct {
 // Placed is a session with its slice.
 type Placed struct {
 	Address resource.Address
+	Want    resource.Request // what it was placed by
 	Slice   resource.Slice
 	More    []resource.Slice // of its other devices
 	Fit     resource.Fit     // at the GPU's clock

@@ -25,7 +25,7 @@ func (f *fleet) result() Result {
 		r.GPUs = append(r.GPUs, c.setup())
 		for _, s := range c.occupants {
 			address := f.requests[s.request].Address
-			p := Placed{Address: address, Slice: s.slice, Alone: s.class.alone, Fit: c.model.at(s.class, s.slice, c.clockMHz)}
+			p := Placed{Address: address, Want: f.requests[s.request].Want, Slice: s.slice, Alone: s.class.alone, Fit: c.model.at(s.class, s.slice, c.clockMHz)}
 			if s.class.aloneError >= impossible {
 				p.Alone = p.Fit
 			}

@@ -28,13 +28,17 @@ func divide(gpus []GPU, requests []Request) []division {
 		}
 		return resource.GPUKey{Host: host, UUID: uuid}
 	}
+	sizes := map[resource.GPUKey]int{}
+	for i := range requests {
+		sizes[of(requests[i].Want.Host, requests[i].Want.GPU)]++
+	}
 	all := map[resource.GPUKey]*division{}
+	for key, size := range sizes {
+		all[key] = &division{requests: make([]Request, 0, size)}
+	}
 	for _, r := range requests {
-		key := of(r.Want.Host, r.Want.GPU)
-		if all[key] == nil {
-			all[key] = &division{}
-		}
-		all[key].requests = append(all[key].requests, r)
+		d := all[of(r.Want.Host, r.Want.GPU)]
+		d.requests = append(d.requests, r)
 	}
 	for _, g := range gpus {
 		if d := all[of(g.Host, g.UUID)]; d != nil {

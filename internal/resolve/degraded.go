@@ -104,8 +104,8 @@ func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 	used := r.usedGPUs(desired)
 	for _, host := range r.intent.Hosts {
 		var gpus prose.Groups[string]
-		for _, g := range used[host.Name] {
-			if lost := losses(g); lost != "" {
+		for _, g := range used(host.Name) {
+			if lost := losses(*g); lost != "" {
 				gpus.Add(lost, fmt.Sprint(g.Index))
 			}
 		}
@@ -119,29 +119,35 @@ func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 func (r *resolver) warnOfUnlisted(desired []resource.DesiredGPU) {
 	used := r.usedGPUs(desired)
 	for _, host := range r.intent.Hosts {
-		var gpus prose.Groups[resource.GPU]
-		for _, g := range used[host.Name] {
+		var gpus prose.Groups[*resource.GPU]
+		for _, g := range used(host.Name) {
 			if !catalog.Listed(g.Model) {
-				gpus.Add(catalog.Unlisted(g), g)
+				gpus.Add(catalog.Unlisted(*g), g)
 			}
 		}
 		for _, text := range gpus.Texts {
 			all := gpus.Of[text]
-			numbers := prose.Each(all, func(g resource.GPU) string { return fmt.Sprint(g.Index) })
+			numbers := prose.Each(all, func(g *resource.GPU) string { return fmt.Sprint(g.Index) })
 			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the catalog lacks %s", prose.Choose(len(all), "GPU", "GPUs"), strings.Join(numbers, ", "), host.Name, all[0].Model.Name), text)
 		}
 	}
 }
 
-// usedGPUs are the GPUs of sessions, by host.
-func (r *resolver) usedGPUs(desired []resource.DesiredGPU) map[string][]resource.GPU {
-	used := map[string][]resource.GPU{}
+// usedGPUs returns the GPUs of sessions by host.
+func (r *resolver) usedGPUs(desired []resource.DesiredGPU) func(host string) []*resource.GPU {
+	used := map[resource.GPUKey]bool{}
 	for _, d := range desired {
-		if g, found := r.live.GPU(d.Host, d.UUID); found {
-			used[d.Host] = append(used[d.Host], g)
-		}
+		used[resource.GPUKey{Host: d.Host, UUID: d.UUID}] = true
 	}
-	return used
+	return func(host string) (gpus []*resource.GPU) {
+		shown, _ := r.live.Host(host)
+		for i := range shown.GPUs {
+			if used[resource.GPUKey{Host: host, UUID: shown.GPUs[i].UUID}] {
+				gpus = append(gpus, &shown.GPUs[i])
+			}
+		}
+		return gpus
+	}
 }
 
 // losses lists the features that cosplay gives up on a GPU and that matter to a plan.

@@ -120,7 +120,7 @@ func (r *resolver) byTurns(blocks func(resource.Address) bool) (wanted []place.R
 // take gives sessions of the configuration what was chosen for them, and says so.
 func (r *resolver) take(chosen []place.Request) {
 	for _, w := range chosen {
-		i := slices.IndexFunc(r.intent.Sessions, func(s config.Session) bool { return s.Address == w.Address })
+		i, _ := slices.BinarySearchFunc(r.intent.Sessions, w.Address, func(s config.Session, a resource.Address) int { return s.Address.Compare(a) })
 		s := &r.intent.Sessions[i]
 		s.Sharing, s.Target = w.Want.Sharing, w.Target
 		r.add(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("session %q shares a whole GPU by time slices", w.Address.Name), Subject: rangeOf(s.Ranges, "fraction"),

@@ -14,6 +14,9 @@ import (
 // that follow when a block gets or loses count. moved has the old address for each new
 // one. If another session has the new address, Moved warns and does not move the session.
 func Moved(intent *config.Intent, prior resource.Prior) (next resource.Prior, moved map[resource.Address]resource.Address, diags hcl.Diagnostics) {
+	if len(intent.Moves) == 0 && slices.EqualFunc(intent.Sessions, prior.Sessions, func(s config.Session, was resource.PriorSession) bool { return s.Address == was.Address }) {
+		return prior, nil, nil
+	}
 	m := mover{intent: intent, prior: prior, to: map[resource.Address]resource.Address{}, by: map[resource.Address]config.Move{}, hops: map[resource.Address]int{}, wanted: map[resource.Address]bool{}}
 	for _, s := range intent.Sessions {
 		m.wanted[s.Address] = true

@@ -246,35 +246,27 @@ func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
 
 // desired combines intent and placement.
 func (r *resolver) desired(result place.Result) resource.Desired {
-	placed := make(map[resource.Address]place.Placed, len(result.Placed))
-	for _, p := range result.Placed {
-		placed[p.Address] = p
-	}
-	requests := make(map[resource.Address]resource.Request, len(r.wanted))
-	for _, w := range r.wanted {
-		requests[w.Address] = w.Want
-	}
-	d := resource.Desired{Sessions: slices.Grow(r.waiting, len(placed))}
+	d := resource.Desired{Sessions: slices.Grow(r.waiting, len(result.Placed))}
 	taken := takenIDs(r.prior, r.live)
 	for _, setup := range result.GPUs {
 		gpu := resource.DesiredGPU{Host: setup.Host, UUID: setup.UUID, Settings: setup.Settings, Why: setup.Why}
 		d.GPUs = append(d.GPUs, r.explained(gpu))
 	}
 	for _, s := range r.intent.Sessions {
-		at, ok := placed[s.Address]
-		if !ok || r.scope.Left[s.Address] {
+		i, placed := slices.BinarySearchFunc(result.Placed, s.Address, func(p place.Placed, a resource.Address) int { return p.Address.Compare(a) })
+		if !placed || r.scope.Left[s.Address] {
 			continue
 		}
-		d.Sessions = append(d.Sessions, r.session(s, at, requests[s.Address], taken))
+		d.Sessions = append(d.Sessions, r.session(s, result.Placed[i], taken))
 	}
 	slices.SortFunc(d.Sessions, func(a, b resource.Session) int { return a.Address.Compare(b.Address) })
 	return d
 }
 
 // session makes all choices for one session. taken are the IDs in use.
-func (r *resolver) session(s config.Session, at place.Placed, request resource.Request, taken map[string]bool) resource.Session {
+func (r *resolver) session(s config.Session, at place.Placed, taken map[string]bool) resource.Session {
 	was, made := r.prior.Session(s.Address)
-	session := resource.Session{Address: s.Address, Request: request, Slice: at.Slice, More: at.More, Fit: at.Fit,
+	session := resource.Session{Address: s.Address, Request: at.Want, Slice: at.Slice, More: at.More, Fit: at.Fit,
 		PreventDestroy: s.Lifecycle.PreventDestroy, Trigger: s.Lifecycle.Digest}
 	session.Compute = r.compute(s.Host, was.Compute, made)
 	if !made {

@@ -350,11 +350,20 @@ func (p Placements) On(g GPU) []*PriorSession { return p[GPUKey{g.Host, g.UUID}]
 
 // Session finds a session by address.
 func (p Prior) Session(a Address) (PriorSession, bool) {
-	i, found := sort.Find(len(p.Sessions), func(i int) int { return a.Compare(p.Sessions[i].Address) })
-	if !found {
+	s := p.Lookup(a)
+	if s == nil {
 		return PriorSession{}, false
 	}
-	return p.Sessions[i], true
+	return *s, true
+}
+
+// Lookup finds a session by address without a copy, which is large; nil if there is none.
+func (p Prior) Lookup(a Address) *PriorSession {
+	i, found := sort.Find(len(p.Sessions), func(i int) int { return a.Compare(p.Sessions[i].Address) })
+	if !found {
+		return nil
+	}
+	return &p.Sessions[i]
 }
 
 // HasExpired finds the record of a session that has ended by itself.

@@ -23,7 +23,7 @@ type group struct {
 // groups are all packages. Each may import its own list, and no other package of the module.
 var groups = []group{
 	{name: "values", packages: []string{"internal/checksum", "internal/pattern", "internal/prose", "internal/public", "internal/resource"}, inner: true, pure: true},
-	{name: "tools", packages: []string{"driver", "internal/durable", "internal/heap", "internal/interrupt", "internal/shared", "internal/terminal"}},
+	{name: "tools", packages: []string{"driver", "internal/durable", "internal/interrupt", "internal/shared", "internal/terminal"}},
 	{name: "decisions", packages: []string{"catalog", "internal/config", "internal/diff", "internal/disguise/verify", "internal/findings", "internal/fit", "internal/hostfile", "internal/lifetime", "internal/place", "internal/plan",
 		"internal/preflight", "internal/resolve", "internal/salvage", "internal/verdict", "internal/words"}, inner: true, pure: true, imports: []string{"values"}},
 	{name: "records", packages: []string{"internal/ledger", "internal/state"}, imports: []string{"values", "tools"}},
@@ -42,7 +42,7 @@ var groups = []group{
 	{name: "metrics", packages: []string{"internal/metrics"}, imports: []string{"values", "decisions"}},
 	{name: "watch", packages: []string{"internal/watch"}, imports: []string{"metrics", "values", "tools", "decisions", "sessions", "apply", "project"}},
 	{name: "cli", packages: []string{"internal/cli"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "apply", "render", "machine", "project", "recovery", "selftest", "alerts", "watch"}},
-	{name: "cosplay", packages: []string{"cmd/cosplay"}, imports: []string{"cli", "tools"}},
+	{name: "cosplay", packages: []string{"cmd/cosplay"}, imports: []string{"cli"}},
 	{name: "cosplay-dist", packages: []string{"cmd/cosplay-dist"}, imports: []string{"tools", "cli"}},
 	{name: "cosplay-init", packages: []string{"cmd/cosplay-init"}, imports: []string{"init"}},
 }

@@ -19,7 +19,6 @@ import (
 	"cosplay/catalog"
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
-	"cosplay/internal/heap"
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
@@ -85,24 +84,7 @@ func prepare(o Options) (*Project, map[string][]byte, error) {
 		return nil, nil, err
 	}
 	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
-	if err == nil && p.size(files) > large {
-		heap.Large()
-	}
 	return p, files, err
-}
-
-// large is the size of a project, in bytes, from which huge pages save more than they cost: that of 700 sessions.
-const large = 1 << 20
-
-// size estimates how much memory a project takes: the size of its files and its state, in bytes.
-func (p *Project) size(files map[string][]byte) (bytes int64) {
-	for _, text := range files {
-		bytes += 10 * int64(len(text)) // a session has about a tenth of what it has in the state
-	}
-	if info, err := os.Stat(p.Store.Path); err == nil {
-		bytes += info.Size()
-	}
-	return bytes
 }
 
 // locate finds the project's folder and state, without its configuration.

@@ -41,7 +41,7 @@ func Missing() []string {
 	return missing
 }
 
-// Library returns the bytes of a library by its file name. The error states how to get a binary that contains it.
+// Library returns a copy of the bytes of a library by its file name. The error states how to get a binary that contains it.
 func Library(name string) ([]byte, error) {
 	data, err := built.ReadFile("lib/" + name)
 	if err != nil {

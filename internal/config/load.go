@@ -228,7 +228,6 @@ func newLoader(o Options) *loader {
 		mentioned: map[string]map[string]bool{},
 		variables: map[string]*variable{},
 		files:     map[string]*hcl.File{},
-		declared:  map[string]hcl.Range{},
 		targets:   map[string]targetAnswer{},
 		own:       map[string]*ownTarget{},
 		reported:  map[hcl.Range]hcl.Diagnostics{},
@@ -243,12 +242,12 @@ func newLoader(o Options) *loader {
 
 // prepare parses all files and registers everything that other blocks can refer to. It returns the blocks by kind.
 func (l *loader) prepare(files map[string][]byte) map[string][]block {
-	blocks := map[string][]block{}
+	var all []block
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for _, b := range l.parse(name, files[name]) {
-			blocks[b.kind] = append(blocks[b.kind], b)
-		}
+		all = append(all, l.parse(name, files[name])...)
 	}
+	blocks := byKind(all)
+	l.declared = make(map[string]hcl.Range, len(all))
 	l.readSettings(blocks["cosplay"])
 	for _, b := range blocks["session"] {
 		l.named = append(l.named, b.labels...)
@@ -258,6 +257,21 @@ func (l *loader) prepare(files map[string][]byte) map[string][]block {
 	readAll(blocks["locals"], l.readLocals)
 	readAll(blocks["target"], l.readTarget)
 	l.declareCatalog()
+	return blocks
+}
+
+func byKind(all []block) map[string][]block {
+	sizes := map[string]int{}
+	for i := range all {
+		sizes[all[i].kind]++
+	}
+	blocks := make(map[string][]block, len(sizes))
+	for _, b := range all {
+		if blocks[b.kind] == nil {
+			blocks[b.kind] = make([]block, 0, sizes[b.kind]) // not grown again and again: a block is large
+		}
+		blocks[b.kind] = append(blocks[b.kind], b)
+	}
 	return blocks
 }
 

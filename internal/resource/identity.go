@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // SessionID is the ID of a new session: its short address in characters that a folder and a container may have.
@@ -55,7 +57,10 @@ func (s Session) hash(key string, bounds bool) string {
 	}
 	target := s.Target
 	target.Aliases, target.Source, target.Year = nil, "", 0 // of the catalog, for people
-	content, err := json.Marshal(&struct {
+	content := hashed.Get().(*bytes.Buffer)
+	defer hashed.Put(content)
+	content.Reset()
+	err := json.NewEncoder(content).Encode(&struct {
 		Target    Target
 		Slice     Slice
 		Runtime   string
@@ -75,9 +80,12 @@ func (s Session) hash(key string, bounds bool) string {
 		panic(err) // strings and numbers only: it cannot fail
 	}
 	sum := hmac.New(sha256.New, []byte(key))
-	sum.Write(content)
+	sum.Write(bytes.TrimSuffix(content.Bytes(), []byte("\n"))) // as json.Marshal writes it
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
+
+// hashed has buffers for what is hashed, since a plan hashes each session.
+var hashed = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
 // Clone copies a prior with its lists, so that the copy can be changed.
 func (p Prior) Clone() Prior {

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -87,7 +88,7 @@ func Relocate(dir string) error {
 		return err
 	}
 	for path, library := range libraries {
-		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, library) {
+		if holds(path, library) {
 			continue
 		}
 		if err := write(path, library, 0o755); err != nil {
@@ -95,6 +96,25 @@ func Relocate(dir string) error {
 		}
 	}
 	return nil
+}
+
+// holds reports whether a file has this content.
+func holds(path string, content []byte) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	for part := make([]byte, 32<<10); ; {
+		n, err := io.ReadFull(file, part)
+		if !bytes.HasPrefix(content, part[:n]) {
+			return false
+		}
+		content = content[n:]
+		if err != nil {
+			return len(content) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
+		}
+	}
 }
 
 func write(path string, data []byte, mode os.FileMode) error {
@@ -159,7 +179,6 @@ func patchedLibrary(name, state string) ([]byte, error) {
 	if at < 0 || bytes.Count(library, mark) != 1 {
 		return nil, fmt.Errorf("the simulated driver in this binary has no room for its path; rebuild cosplay with make build")
 	}
-	library = bytes.Clone(library)
 	place := library[at : at+C.SIM_PATH_SIZE]
 	clear(place)
 	copy(place, state)

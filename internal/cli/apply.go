@@ -246,8 +246,9 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 		view.Took = time.Since(a.begun)
 	}
 	if !a.o.destroy {
-		view.Outputs, _ = a.Outputs(result.Prior, outlook.Live)
-		view.Checks, view.Files, view.Far = a.Checks(result.Prior, outlook.Live), a.Intent.Files, a.far
+		outputs, wrong := a.Outputs(result.Prior, outlook.Live)
+		view.Outputs, view.Checks = outputs, append(wrong, a.Checks(result.Prior, outlook.Live)...)
+		view.Files, view.Far = a.Intent.Files, a.far
 	}
 	if a.o.verify && err == nil && len(result.Failures) == 0 && !result.Interrupted {
 		var found render.VerifyView
@@ -262,7 +263,7 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 	case again:
 		fmt.Fprintln(a.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")
 		return nil
-	case view.Err != nil || len(result.Failures) > 0, a.o.destroy && len(outlook.Plan.Diff.Unrestored()) > 0, view.Verify != nil && view.Verify.Failed() > 0:
+	case view.Err != nil || len(result.Failures) > 0, view.Checks.HasErrors(), a.o.destroy && len(outlook.Plan.Diff.Unrestored()) > 0, view.Verify != nil && view.Verify.Failed() > 0:
 		return exit(exitError)
 	case result.Interrupted:
 		return exit(exitInterrupted)
@@ -276,8 +277,12 @@ func (a *applying) kept(ctx context.Context, o project.Outlook, result apply.Res
 		return err
 	}
 	if !a.o.destroy {
-		outputs, _ := a.Outputs(result.Prior, o.Live)
+		outputs, wrong := a.Outputs(result.Prior, o.Live)
 		render.Outputs(a.Out, a.style(a.Out), outputs)
+		if wrong.HasErrors() {
+			render.Diagnostics(a.Err, a.style(a.Err), wrong, a.Intent.Files)
+			return exit(exitError)
+		}
 	}
 	if a.o.verify {
 		err = a.printVerified(a.verifyNow(ctx, a.Project))

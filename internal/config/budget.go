@@ -19,7 +19,7 @@ import (
 // far above what a configuration of 10,000 sessions needs.
 const (
 	maxText     = 4 << 20  // bytes of all texts in a value, and of a file that is read
-	maxElements = 100_000  // of a value, also of nested ones
+	maxElements = 400_000  // of a value, also of nested ones: 10,000 sessions have 330,000
 	maxList     = 10_000   // elements of one list, since the HCL library compares the types of all with each other
 	maxDigits   = 1 << 16  // binary digits of a number
 	maxNested   = 200      // values within each other
@@ -218,8 +218,11 @@ func (b *budget) limited(name string, f function.Function) function.Function {
 
 // guarded applies a guard to arguments that are known.
 func guarded(guard func([]cty.Value, size) error, args []cty.Value) error {
+	if guard == nil {
+		return nil
+	}
 	s, err := measure(args...)
-	if err != nil || guard == nil {
+	if err != nil {
 		return err
 	}
 	bare := make([]cty.Value, len(args))
@@ -252,7 +255,8 @@ func (m meter) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return v, diags
 	}
 	bytes := 0
-	if m.copies || m.whole {
+	_, refers := m.Expression.(*hclsyntax.ScopeTraversalExpr) // to what was measured when it was made, or to sessions
+	if m.copies || m.whole && !refers {
 		made, err := measure(v)
 		if err != nil {
 			return m.instead(), hcl.Diagnostics{overLimit(m.SrcRange, err)}

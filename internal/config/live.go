@@ -131,24 +131,17 @@ func sshPort(s LiveSession) cty.Value {
 	return cty.UnknownVal(cty.Number)
 }
 
-// liveValue converts a session to the value that output and check blocks see, with the attributes that are mentioned; nil
-// for the session gives unknown attributes, and all of them.
-func liveValue(s *LiveSession, mentioned map[string]bool) cty.Value {
+// liveValue converts a session to the value that output and check blocks see, with the attributes that are mentioned.
+func liveValue(s LiveSession, mentioned map[string]bool) cty.Value {
 	flat, fit := map[string]cty.Value{}, map[string]cty.Value{}
 	for _, a := range liveAttributes {
-		if first, _, _ := strings.Cut(a.Name, "."); s != nil && !mentioned[""] && !mentioned[first] {
-			continue
-		}
-		v := cty.UnknownVal(cty.String)
-		if s != nil {
-			v = a.value(*s)
-		} else if a.Type == "number" {
-			v = cty.UnknownVal(cty.Number)
-		}
-		if name, inside := strings.CutPrefix(a.Name, "fit."); inside {
-			fit[name] = v
-		} else {
-			flat[a.Name] = v
+		first, inside, _ := strings.Cut(a.Name, ".")
+		switch {
+		case !mentioned[""] && !mentioned[first]:
+		case inside != "": // "fit."
+			fit[inside] = a.value(s)
+		default:
+			flat[first] = a.value(s)
 		}
 	}
 	if len(fit) > 0 {
@@ -206,7 +199,7 @@ func (l *loader) blockValue(name string, scope *liveScope) cty.Value {
 		if !known {
 			return unknownSession()
 		}
-		return liveValue(&live, l.mentioned[name])
+		return liveValue(live, l.mentioned[name])
 	}
 	switch r := l.reaches[name]; {
 	case r.count:
@@ -222,7 +215,22 @@ func (l *loader) blockValue(name string, scope *liveScope) cty.Value {
 }
 
 // unknownSession is the value of each session that does not exist yet.
-var unknownSession = sync.OnceValue(func() cty.Value { return liveValue(nil, nil) })
+var unknownSession = sync.OnceValue(func() cty.Value {
+	flat, fit := map[string]cty.Type{}, map[string]cty.Type{}
+	for _, a := range liveAttributes {
+		t := cty.String
+		if a.Type == "number" {
+			t = cty.Number
+		}
+		if name, inside := strings.CutPrefix(a.Name, "fit."); inside {
+			fit[name] = t
+		} else {
+			flat[a.Name] = t
+		}
+	}
+	flat["fit"] = cty.Object(fit)
+	return cty.UnknownVal(cty.Object(flat))
+})
 
 // mention records what an expression refers to of a block's sessions, since to convert all of it is expensive: an attribute,
 // or "" for the whole of them.

@@ -180,3 +180,35 @@ func TestCostOfOutputs(t *testing.T) {
 		t.Errorf("200 sessions with an output each allocate %d bytes, 800 of them %d", few, many)
 	}
 }
+
+// TestOutputsOfAll evaluates outputs about all sessions of the largest block, before and after they exist: the limits of
+// an evaluation have room for it.
+func TestOutputsOfAll(t *testing.T) {
+	const n = 10_000
+	src := fmt.Sprintf("session \"w\" {\n  count  = %d\n  target = \"2060\"\n}\n", n)
+	values := map[string]string{"count": "length(session.w)", "names": "session.w[*].name", "errors": "{ for s in session.w : s.address => s.fit.fp32_error if s.vram_mib > 1 }",
+		"most": "max([for s in session.w : s.gpus]...)", "all": "session.w"}
+	for name, value := range values {
+		src += fmt.Sprintf("output %q {\n  value = %s\n}\n", name, value)
+	}
+	intent, diags := config.Load(map[string][]byte{"fleet.hcl": []byte(src)}, options())
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	all, diags := intent.EvalOutputs(func(a resource.Address) (config.LiveSession, bool) {
+		return config.LiveSession{Session: resource.Session{Address: a, Runtime: "process", Target: resource.Target{MemoryMiB: 6144}}, State: resource.Running}, true
+	})
+	if len(diags) > 0 || len(all) != len(values) {
+		t.Fatal(diags)
+	}
+	for _, o := range all {
+		switch {
+		case !o.Value.IsKnown():
+			t.Errorf("%s is unknown", o.Name)
+		case o.Value.CanIterateElements() && o.Value.LengthInt() != n:
+			t.Errorf("%s has %d elements", o.Name, o.Value.LengthInt())
+		case o.Name == "count" && !o.Value.RawEquals(cty.NumberIntVal(n)):
+			t.Errorf("%#v sessions", o.Value)
+		}
+	}
+}

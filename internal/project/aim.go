@@ -149,7 +149,9 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	facts := planned(o.Plan, o.Live)
 	if aim.Goal == AsConfigured {
-		o.Plan.Diff.Outputs = p.outputChanges(o, facts)
+		var wrong hcl.Diagnostics
+		o.Plan.Diff.Outputs, wrong = p.outputChanges(o, facts)
+		diags = append(diags, wrong...)
 	}
 	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
 	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live, aim), found, intent.EvalChecks(facts)), err

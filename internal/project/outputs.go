@@ -190,14 +190,14 @@ func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 	return known, unknown
 }
 
-// outputChanges are the outputs whose values a plan changes.
-func (p *Project) outputChanges(o Outlook, facts config.Lives) []diff.OutputChange {
-	all, _ := p.Intent.EvalOutputs(facts)
+// outputChanges are the outputs whose values a plan changes, and the errors of those that cannot be evaluated.
+func (p *Project) outputChanges(o Outlook, facts config.Lives) ([]diff.OutputChange, hcl.Diagnostics) {
+	all, diags := p.Intent.EvalOutputs(facts)
 	if o.Prior.Key == "" && o.Plan.Key == "" && slices.ContainsFunc(all, func(o config.Output) bool { return o.Sensitive }) {
 		o.Plan.Key = state.NewKey()
 	}
 	known, unknown := noted(all, cmp.Or(o.Prior.Key, o.Plan.Key))
-	return diff.Outputs(o.Prior.Outputs, known, unknown, o.Plan.Diff.Changes())
+	return diff.Outputs(o.Prior.Outputs, known, unknown, o.Plan.Diff.Changes()), diags
 }
 
 // keepOutputs updates the outputs in the state if the plan has no steps. The caller has

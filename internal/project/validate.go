@@ -44,7 +44,9 @@ func (p *Project) Foresee() (hcl.Diagnostics, error) {
 		return diags, nil
 	}
 	first := plan.Build(desired, resource.Prior{Key: key}, live, diff.Options{})
-	return append(diags, p.Intent.EvalChecks(planned(first, live))...), nil
+	facts := planned(first, live)
+	_, wrong := p.Intent.EvalOutputs(facts)
+	return slices.Concat(diags, wrong, p.Intent.EvalChecks(facts)), nil
 }
 
 // namedByHost reports whether only the host can say which GPU a selector names.

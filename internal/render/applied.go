@@ -34,7 +34,7 @@ type AppliedView struct {
 	NvidiaSMI bool            // nvidia-smi can run in a session
 	NVMLCode  func(error) int // NVML's code; 0 for other failures
 	Outputs   []config.Output
-	Checks    hcl.Diagnostics // those that failed
+	Checks    hcl.Diagnostics // those that failed, and errors of outputs
 	Far       hcl.Diagnostics // the warnings about sessions whose fit is far from the best
 	Files     map[string]*hcl.File
 	Err       error // of the run itself: its journal or the state could not be written

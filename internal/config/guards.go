@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -95,18 +96,34 @@ func resultText(length, times int) error {
 	return nil
 }
 
-// wide matches a width or precision of more than three digits in a format.
-var wide = pattern.Of(`%[^a-zA-Z%]*\d{4}`)
+// verb matches what a format replaces, without the last letter, and widths its width and its precision.
+var (
+	verb   = pattern.Of(`%[^a-zA-Z%]*`)
+	widths = pattern.Of(`\d+`)
+)
+
+const (
+	maxWidth   = 999
+	numberText = 64 // bytes of a number in most formats
+)
 
 func formatted(args []cty.Value, s size, times int) error {
 	if args[0].Type() != cty.String {
 		return nil
 	}
 	format := args[0].AsString()
-	if wide().MatchString(format) {
-		return limitError{"a width in the format", "999", "Write a smaller one"}
+	length := len(format)
+	for _, v := range verb().FindAllString(format, -1) {
+		length += s.longest + numberText
+		for _, text := range widths().FindAllString(v, -1) {
+			width, err := strconv.Atoi(text)
+			if err != nil || width > maxWidth {
+				return limitError{"a width in the format", strconv.Itoa(maxWidth), "Write a smaller one"}
+			}
+			length += width
+		}
 	}
-	return resultText(len(format)+strings.Count(format, "%")*(s.longest+1000), times)
+	return resultText(length, times)
 }
 
 func lengthOf(v cty.Value) int {

@@ -187,7 +187,7 @@ func TestOutputsOfAll(t *testing.T) {
 	const n = 10_000
 	src := fmt.Sprintf("session \"w\" {\n  count  = %d\n  target = \"2060\"\n}\n", n)
 	values := map[string]string{"count": "length(session.w)", "names": "session.w[*].name", "errors": "{ for s in session.w : s.address => s.fit.fp32_error if s.vram_mib > 1 }",
-		"most": "max([for s in session.w : s.gpus]...)", "all": "session.w"}
+		"logins": `formatlist("ssh -p %d %s # %-20s", session.w[*].gpus, session.w[*].host, session.w[*].name)`, "most": "max([for s in session.w : s.gpus]...)", "all": "session.w"}
 	for name, value := range values {
 		src += fmt.Sprintf("output %q {\n  value = %s\n}\n", name, value)
 	}

@@ -71,6 +71,15 @@ func TestOneMistakeOfManyInstances(t *testing.T) {
 	}
 }
 
+// A text that refers to another one is made anew each time.
+func TestTextsMadeOfReferences(t *testing.T) {
+	src := "locals {\n  big = format(\"%999s%999s%999s%999s\", 1, 2, 3, 4)\n  n = length([for i in range(1000) : [for j in range(20) : \"${local.big}x\"]])\n}\n"
+	_, diags := load(t, map[string]string{"a.hcl": src})
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail, "The total of all texts and lists exceeds") {
+		t.Error(diags)
+	}
+}
+
 // checkIntent checks what Load promises about a valid configuration.
 func checkIntent(t *testing.T, intent *config.Intent) {
 	hosts, names, ports := map[string]bool{}, map[string]bool{}, map[string]bool{}

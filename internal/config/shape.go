@@ -55,9 +55,7 @@ func (c content) ranges(header hcl.Range) Ranges {
 		r.values = append(r.values, valueRange{a.key(), a.expr.Range()})
 	}
 	for _, inner := range c.blocks {
-		if !r.has(inner.kind) {
-			r.values = append(r.values, valueRange{inner.kind, inner.kindRange})
-		}
+		r.values = append(r.values, valueRange{inner.kind, inner.kindRange}) // of several, the first counts
 	}
 	return r
 }

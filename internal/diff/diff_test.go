@@ -56,6 +56,22 @@ func lines(all []diff.Drift) []string {
 	return out
 }
 
+// TestStartedByOthers: a session that cosplay stopped and another program started counts as started, and the state and
+// the configuration are not changed by the comparison.
+func TestStartedByOthers(t *testing.T) {
+	w, prior := applied(t)
+	p, diags := w.Plan(t, two, prior)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	want := p.Desired
+	prior.Sessions[0].Stopped, want.Sessions[0].Stopped = true, true
+	d := diff.Compare(want, prior, w.Live, diff.Options{})
+	if c := d.Sessions[0]; c.Before == nil || !c.Before.Stopped || c.After == nil || c.After.Stopped || !prior.Sessions[0].Stopped || !want.Sessions[0].Stopped {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestDrift: each thing that can happen behind our back, and the words for it.
 func TestDrift(t *testing.T) {
 	for _, test := range []struct {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -22,13 +24,14 @@ func TestHostsApart(t *testing.T) {
 			its := rack(host, times(1+r.IntN(2), "h200")...)
 			var asked []Request
 			for i := range 1 + r.IntN(4) {
-				asked = append(asked, ask(host, fmt.Sprintf("s%d%d", h, i), 1+r.IntN(2), targets[r.IntN(len(targets))])...)
+				asked = append(asked, ask(host, fmt.Sprintf("s%d%d", i, h), 1+r.IntN(2), targets[r.IntN(len(targets))])...)
 			}
 			gpus, requests = append(gpus, its...), append(requests, asked...)
 			one := Place(its, asked)
 			alone.Placed, alone.GPUs = append(alone.Placed, one.Placed...), append(alone.GPUs, one.GPUs...)
 			alone.Refused = append(alone.Refused, one.Refused...)
 		}
+		alone.sort(gpus)
 		r.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
 		r.Shuffle(len(gpus), func(i, j int) { gpus[i], gpus[j] = gpus[j], gpus[i] })
 		all := Place(gpus, requests)
@@ -55,11 +58,26 @@ func TestNamedGPUsApart(t *testing.T) {
 	if d := divide(gpus, requests); len(d) != 3 {
 		t.Errorf("%d divisions", len(d))
 	}
-	all := join(requests, ask("lab", "any", 9, "2060"))
+	all := join(ask("lab", "any", 9, "2060"), requests)
 	open := Place(gpus, all)
 	check(t, gpus, all, open)
 	if d := divide(gpus, all); len(d) != 1 || len(open.Placed) != 21 || len(open.Refused) > 0 {
 		t.Errorf("%d divisions\n%s", len(d), open)
+	}
+}
+
+// TestOnAnotherGPU places a session that has a slice on another GPU than it names: it moves, also if it is alone on its GPU.
+func TestOnAnotherGPU(t *testing.T) {
+	gpus := rack("lab", "h200", "h200")
+	moves := ask("lab", "moves", 1, "2060")
+	kept := Place(gpus[:1], moves).Placed[0].Slice
+	moves[0].Kept, moves[0].Want.GPU = &kept, gpus[1].UUID
+	for _, requests := range [][]Request{moves, join(moves, ask("lab", "any", 1, "2060"))} {
+		r := Place(gpus, requests)
+		i := slices.IndexFunc(r.Placed, func(p Placed) bool { return p.Address == moves[0].Address })
+		if i < 0 || r.Placed[i].Slice.GPU != gpus[1].UUID || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "it is to run on another GPU") {
+			t.Error(r)
+		}
 	}
 }
 

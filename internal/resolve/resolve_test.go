@@ -136,3 +136,15 @@ session "w" { target = "2060" }`, 1200, false, false},
 		})
 	}
 }
+
+// TestWarnsOfUsedGPUs warns of what cosplay gives up on the GPUs that sessions get, and not on others.
+func TestWarnsOfUsedGPUs(t *testing.T) {
+	w := worldtest.New(t, "h200", "h200", "h200")
+	for i := range w.Host().GPUs {
+		w.Host().GPUs[i].Degraded = []resource.Degradation{{Feature: resource.FeaturePower, Call: "nvmlDeviceSetPowerManagementLimit", Code: 3, Message: "Not Supported"}}
+	}
+	_, diags := w.Plan(t, "host \"lab\" {}\nsession \"w\" {\n  target = \"2060\"\n  gpu    = 1\n}\nsession \"v\" {\n  target = \"2060\"\n  gpu    = 2\n}\n", resource.Prior{})
+	if len(diags) != 1 || diags[0].Summary != `GPUs 1, 2 of host "lab": the driver does not offer every call` {
+		t.Error(diags)
+	}
+}

@@ -86,6 +86,36 @@ func TestCreateIsTheSameEachTime(t *testing.T) {
 	equal(t, "mode", info.Mode().Perm(), 0o755)
 }
 
+// TestRelocate: the libraries of a host are restored whatever they contain, and left alone otherwise.
+func TestRelocate(t *testing.T) {
+	create(t, h200)
+	path := filepath.Join(dir, "libnvidia-ml.so.1")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := slices.Clone(whole)
+	other[len(other)-1] ^= 1
+	for what, content := range map[string][]byte{"shorter": whole[:len(whole)-1], "longer": append(slices.Clone(whole), 0), "other": other, "empty": nil} {
+		if err := os.WriteFile(path, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := sim.Relocate(dir); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := os.ReadFile(path); err != nil || !slices.Equal(now, whole) {
+			t.Errorf("%s: %d bytes, %v", what, len(now), err)
+		}
+	}
+	before, _ := os.Stat(path)
+	if err := sim.Relocate(dir); err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := os.Stat(path); !os.SameFile(before, after) {
+		t.Error("a library that was right was replaced")
+	}
+}
+
 func TestSet(t *testing.T) {
 	create(t, h200)
 	h := open(t)

@@ -53,6 +53,11 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: GPUs %v", typed, found.GPUs)
 		}
 	}
+	// A session that was moved keeps its container's name.
+	moved := resource.Prior{Sessions: []resource.PriorSession{{Session: resource.Session{Address: resource.One("new"), ID: "old"}}}}
+	if found, err := Find(moved, "cosplay-old"); err != nil || addresses(resource.Prior{Sessions: found.Sessions}) != "session.new=old" {
+		t.Errorf("%v, %v", found, err)
+	}
 	// An ambiguous short name is refused; the full address is not ambiguous.
 	p.Sessions = append(p.Sessions, resource.PriorSession{Session: resource.Session{Address: resource.One("worker-1"), ID: "x"}})
 	if _, err := Find(p, "worker-1"); err == nil || !strings.Contains(err.Error(), "write it in full") {

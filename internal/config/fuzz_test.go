@@ -71,7 +71,7 @@ func TestOneMistakeOfManyInstances(t *testing.T) {
 	}
 }
 
-// A text that refers to another one is made anew each time.
+// A text that is made of a reference counts each time.
 func TestTextsMadeOfReferences(t *testing.T) {
 	src := "locals {\n  big = format(\"%999s%999s%999s%999s\", 1, 2, 3, 4)\n  n = length([for i in range(1000) : [for j in range(20) : \"${local.big}x\"]])\n}\n"
 	_, diags := load(t, map[string]string{"a.hcl": src})

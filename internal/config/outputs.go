@@ -129,9 +129,6 @@ func (l *loader) tryRule(r *rule) {
 	}
 }
 
-// UsesSessions reports whether there are outputs or checks, which can use live attributes of sessions.
-func (i *Intent) UsesSessions() bool { return i.l != nil && len(i.l.outputs)+len(i.l.checks) > 0 }
-
 // EvalOutputs evaluates the outputs, sorted by name, with the live attributes that are known.
 func (i *Intent) EvalOutputs(live Lives) ([]Output, hcl.Diagnostics) {
 	if i.l == nil {

@@ -20,6 +20,7 @@ import (
 const (
 	maxText     = 4 << 20  // bytes of all texts in a value, and of a file that is read
 	maxElements = 400_000  // of a value, also of nested ones: 10,000 sessions have 330,000
+	maxParts    = 100_000  // elements of what a function makes of a text, and of a product
 	maxList     = 10_000   // elements of one list, since the HCL library compares the types of all with each other
 	maxDigits   = 1 << 16  // binary digits of a number
 	maxNested   = 200      // values within each other
@@ -43,8 +44,8 @@ func tooLong(what string) error {
 	return limitError{what, mebi(maxText), "Make it shorter, or keep it in a file that the session reads"}
 }
 
-func tooMany(what string) error {
-	return limitError{what, fmt.Sprintf("%d elements", maxElements), "Make it smaller"}
+func tooMany(what string, most int) error {
+	return limitError{what, fmt.Sprintf("%d elements", most), "Make it smaller"}
 }
 
 func tooLate() limitError {
@@ -145,7 +146,7 @@ func (s *size) add(v cty.Value, nested int) error {
 				s.text += len(key.AsString())
 			}
 			if s.elements++; s.elements > maxElements {
-				return tooMany("the value")
+				return tooMany("the value", maxElements)
 			}
 			if err := s.add(element, nested+1); err != nil {
 				return err
@@ -209,7 +210,11 @@ func (b *budget) limited(name string, f function.Function) function.Function {
 				return result, err
 			}
 			s, err := measure(result)
-			if err == nil {
+			switch {
+			case err != nil:
+			case takesApart[withoutCore(name)] && s.elements > maxParts:
+				err = tooMany("the result", maxParts)
+			default:
 				err = b.use(s.text)
 			}
 			return result, err

@@ -47,8 +47,8 @@ var guards = map[string]func(args []cty.Value, s size) error{
 	"setproduct": func(args []cty.Value, _ size) error {
 		total := len(args)
 		for _, a := range args {
-			if total *= lengthOf(a); total > maxElements {
-				return tooMany("the product")
+			if total *= lengthOf(a); total > maxParts {
+				return tooMany("the product", maxParts)
 			}
 		}
 		return nil
@@ -70,20 +70,23 @@ var guards = map[string]func(args []cty.Value, s size) error{
 		if err := yaml.Unmarshal([]byte(args[0].AsString()), &root); err != nil && strings.Contains(err.Error(), "max depth") {
 			return limitError{"the nesting of the text", fmt.Sprintf("%d levels", maxNested), "Make it flatter"}
 		}
-		if expanded(&root, map[*yaml.Node]int{}) > maxElements {
-			return tooMany("the value, with its aliases written out,")
+		if expanded(&root, map[*yaml.Node]int{}) > maxParts {
+			return tooMany("the value, with its aliases written out,", maxParts)
 		}
 		return nil
 	},
 }
+
+// takesApart has the functions that make elements of a text.
+var takesApart = map[string]bool{"csvdecode": true, "jsondecode": true, "regexall": true, "split": true, "yamldecode": true}
 
 // parts refuses a text that is too long to take apart, or would have too many parts.
 func parts(text cty.Value, separators int) error {
 	switch {
 	case len(text.AsString()) > maxDecoded:
 		return limitError{"the text", mebi(maxDecoded) + " for a function that takes it apart", "Make it shorter"}
-	case separators > maxElements:
-		return tooMany("the result")
+	case separators > maxParts:
+		return tooMany("the result", maxParts)
 	}
 	return nil
 }
@@ -161,7 +164,7 @@ func expanded(n *yaml.Node, counted map[*yaml.Node]int) int {
 	counted[n] = 1 // the function itself reports an alias within its own node
 	total := 1 + expanded(n.Alias, counted)
 	for _, inner := range n.Content {
-		total = min(total+expanded(inner, counted), maxElements+1)
+		total = min(total+expanded(inner, counted), maxParts+1)
 	}
 	counted[n] = total
 	return total

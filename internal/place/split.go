@@ -34,16 +34,11 @@ func divide(gpus []GPU, requests []Request) []division {
 	}
 	all := map[resource.GPUKey]*division{}
 	for key, size := range sizes {
-		all[key] = &division{}
-		if size == len(requests) {
-			all[key].requests = requests
-		} else {
-			all[key].requests = make([]Request, 0, size)
-		}
+		all[key] = &division{requests: make([]Request, 0, size)}
 	}
-	for i := 0; i < len(requests) && len(sizes) > 1; i++ {
-		d := all[of(requests[i].Want.Host, requests[i].Want.GPU)]
-		d.requests = append(d.requests, requests[i])
+	for _, r := range requests {
+		d := all[of(r.Want.Host, r.Want.GPU)]
+		d.requests = append(d.requests, r)
 	}
 	for _, g := range gpus {
 		if d := all[of(g.Host, g.UUID)]; d != nil {

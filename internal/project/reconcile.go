@@ -46,7 +46,10 @@ const (
 // Refused has the reasons why a plan is refused, with their places in the configuration.
 type Refused struct{ Diagnostics hcl.Diagnostics }
 
-func (r *Refused) Error() string { return r.Diagnostics.Error() }
+// Error is the errors among the diagnostics: warnings, which may come first, refuse nothing.
+func (r *Refused) Error() string {
+	return slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d *hcl.Diagnostic) bool { return d.Severity != hcl.DiagError }).Error()
+}
 
 // Reconcile plans and applies, and repeats both after the failures that its patience
 // allows. The caller has the lock.

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,28 @@ func (d device) migMode() (current, pending int, err error) {
 // readMIG reads MIG mode, the profiles and the slices. That a GPU does not support
 // MIG is a degradation too, which is dropped where the catalog knows no better.
 func (d device) readMIG(gpu *resource.GPU) error {
+	before := *gpu
+	return d.steadily(func() (inMIG bool, err error) {
+		*gpu = before
+		err = d.readMIGOnce(gpu)
+		return gpu.MIG, err
+	})
+}
+
+// steadily reads slices again if that fails: another process may have turned MIG mode off or destroyed a slice meanwhile.
+// What the driver lacks, it lacks again.
+func (d device) steadily(read func() (inMIG bool, err error)) error {
+	for reads := 1; ; reads++ {
+		inMIG, err := read()
+		if err == nil || !inMIG || reads == maxReads {
+			return err
+		}
+		delete(d.lib.tables, d.uuid)
+		maps.DeleteFunc(d.lib.profiles, func(b board, _ []gpuProfile) bool { return b.mig })
+	}
+}
+
+func (d device) readMIGOnce(gpu *resource.GPU) error {
 	current, pending, err := d.migMode()
 	if err != nil {
 		return err

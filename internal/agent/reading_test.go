@@ -2,9 +2,12 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -73,20 +76,52 @@ func TestReadingOfOneMoment(t *testing.T) {
 
 // TestFullGPU: the profiles that no longer fit on a GPU are not asked for their instances.
 func TestFullGPU(t *testing.T) {
-	for used, whole := range map[int]bool{7: true, 6: false} {
+	for used, one := range map[int]bool{7: true, 6: false} {
 		host, client := newHost(t, Options{}, "h200")
 		changes := [][2]string{{"mig", "on"}}
 		for start := range used {
 			changes = append(changes, [2]string{"slice", fmt.Sprintf("1g.18gb %d", start)})
 		}
-		for _, c := range append(changes, [2]string{"fault", "nvmlDeviceGetGpuInstances@0:2=NOT_SUPPORTED"}) {
+		for _, c := range append(changes, [2]string{"fault", "nvmlDeviceGetGpuInstances@0:100=NOT_SUPPORTED"}) { // which counts the calls
 			if err := changeHost(host, "0", c[0], c[1]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		gpu := read(t, client).GPUs[0]
-		if whole != (len(gpu.Slices) == used && len(gpu.Degraded) == 0) {
-			t.Errorf("%d slices: %d were read, %+v", used, len(gpu.Slices), gpu.Degraded)
+		shown, err := host.Show()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if calls := 100 - shown.Faults[0].Nth; (calls == 1) != one || len(gpu.Slices) != used {
+			t.Errorf("%d slices: %d were read with %d calls", used, len(gpu.Slices), calls)
+		}
+	}
+}
+
+// TestReadingWhileOthersChange: what another process changes in the middle of a reading is nothing that the driver lacks.
+func TestReadingWhileOthersChange(t *testing.T) {
+	host, client := newHost(t, Options{}, "h200")
+	read(t, client)
+	begun := time.Now()
+	read(t, client)
+	whole := time.Since(begun)
+	for i := range 500 {
+		must(t, host.Set(0, "mig", "on"))
+		id, err := host.CreateSlice(0, []string{"1g.18gb", "2g.35gb"}[i%2], i%3*2)
+		must(t, err)
+		changed := make(chan error)
+		go func() {
+			time.Sleep(rand.N(whole))
+			err := host.DestroySlice(0, id)
+			if i%4 < 2 {
+				err = errors.Join(err, host.Set(0, "mig", "off"))
+			}
+			changed <- err
+		}()
+		gpu := read(t, client).GPUs
+		must(t, <-changed)
+		if len(gpu) != 1 || len(gpu[0].Degraded) > 0 || len(gpu[0].Model.Profiles) == 0 && gpu[0].MIG {
+			t.Fatalf("reading %d: %+v", i, gpu)
 		}
 	}
 }

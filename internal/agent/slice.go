@@ -192,7 +192,16 @@ func (d device) computeProfile(instance nvml.GpuInstance, computeSlices int) (in
 		Message: fmt.Sprintf("no compute instance profile of %d slices", computeSlices), Advice: prose.Advice{What: "nvidia-smi mig -lcip shows what the driver offers."}}
 }
 
-func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
+// find looks for a slice at its place.
+func (d device) find(want resource.Slice) (found resource.LiveSlice, there bool, err error) {
+	err = d.steadily(func() (bool, error) {
+		found, there, err = d.findOnce(want)
+		return true, err
+	})
+	return found, there, err
+}
+
+func (d device) findOnce(want resource.Slice) (resource.LiveSlice, bool, error) {
 	profiles, err := d.profiles()
 	if err == nil && len(profiles) == 0 {
 		if mode, _, modeErr := d.migMode(); modeErr != nil || mode == nvml.DEVICE_MIG_ENABLE {

@@ -121,7 +121,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 func (c *chaos) run() {
 	defer func() {
 		for _, id := range c.forged {
-			_ = exec.Command("docker", "rm", "-f", id).Run()
+			_ = bounded(c.t, "docker", "rm", "-f", id).Run()
 		}
 		if c.t.Failed() {
 			for _, project := range []string{"a", "b"} {
@@ -337,7 +337,7 @@ func (c *chaos) wrong() (wrong []string) {
 		}
 	}
 	for _, id := range c.forged {
-		if exec.Command("docker", "inspect", id).Run() != nil {
+		if bounded(c.t, "docker", "inspect", id).Run() != nil {
 			wrong = append(wrong, "the forged container "+id+" was removed")
 		}
 	}

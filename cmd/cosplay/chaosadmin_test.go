@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -111,7 +110,7 @@ func (c *chaos) removeForeign() {
 func (c *chaos) forge() {
 	ours := c.containers()
 	if len(c.forged) == maxForged {
-		if err := exec.Command("docker", "rm", "-f", c.forged[0]).Run(); err != nil {
+		if err := bounded(c.t, "docker", "rm", "-f", c.forged[0]).Run(); err != nil {
 			c.t.Errorf("a forged container cannot be removed: %v", err)
 		}
 		c.forged = c.forged[1:]
@@ -120,7 +119,7 @@ func (c *chaos) forge() {
 		return
 	}
 	of := ours[c.random.IntN(len(ours))]
-	out, err := exec.Command("docker", "inspect", "-f", `{{range $k, $v := .Config.Labels}}{{$k}}={{$v}}{{"\n"}}{{end}}`, of).Output()
+	out, err := bounded(c.t, "docker", "inspect", "-f", `{{range $k, $v := .Config.Labels}}{{$k}}={{$v}}{{"\n"}}{{end}}`, of).Output()
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -131,7 +130,7 @@ func (c *chaos) forge() {
 	for _, label := range strings.Fields(string(out)) {
 		args = append(args, "--label", label)
 	}
-	id, err := exec.Command("docker", append(args, "cosplay-test/scratch", "/busybox", "sleep", "3600")...).Output()
+	id, err := bounded(c.t, "docker", append(args, "cosplay-test/scratch", "/busybox", "sleep", "3600")...).Output()
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -154,7 +153,7 @@ func (c *chaos) containers() []string {
 		if err != nil || prior.Lineage == "" {
 			continue
 		}
-		out, err := exec.Command("docker", "ps", "-aq", "--no-trunc", "--filter", "label=cosplay.lineage="+prior.Lineage).Output()
+		out, err := bounded(c.t, "docker", "ps", "-aq", "--no-trunc", "--filter", "label=cosplay.lineage="+prior.Lineage).Output()
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -185,7 +185,7 @@ func TestCompletionStartsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	starts := func(args ...string) int {
-		c := exec.Command(copied, args...)
+		c := bounded(t, copied, args...)
 		c.Dir, c.Env = p.dir, append(os.Environ(), "DOCKER_HOST=unix://"+engine.Addr().String())
 		_ = c.Run() // plan may fail: the engine is none
 		events := make([]byte, 1<<16)

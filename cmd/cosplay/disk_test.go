@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,10 +16,10 @@ func smallDisk(t *testing.T) project {
 	t.Helper()
 	need.Root(t, "mount")
 	disk := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", disk).CombinedOutput(); err != nil {
+	if out, err := bounded(t, "mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", disk).CombinedOutput(); err != nil {
 		need.Lacking(t, "no small disk can be mounted: %v %s", err, out)
 	}
-	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
+	t.Cleanup(func() { _ = bounded(t, "umount", disk).Run() })
 	if err := os.WriteFile(filepath.Join(disk, "fleet.hcl"), []byte(fleet), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +124,7 @@ func (p project) fill(room int) string {
 	p.t.Helper()
 	path := filepath.Join(p.dir, "filler")
 	script := fmt.Sprintf(`free=$(df -k --output=avail %q | tail -1); [ "$free" -le %[2]d ] || dd if=/dev/zero of=%[3]q bs=1k count=$((free - %[2]d)) status=none; touch %[3]q || : >%[3]q`, p.dir, room, path)
-	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+	if out, err := bounded(p.t, "sh", "-c", script).CombinedOutput(); err != nil {
 		p.t.Fatalf("%v %s", err, out)
 	}
 	return path

@@ -24,7 +24,7 @@ import (
 // names and ports of their containers are the same.
 func needEngine(t *testing.T) {
 	t.Helper()
-	out, err := exec.Command("docker", "image", "inspect", "cosplay-test/debian", "cosplay-test/scratch", "cosplay-test/uid", "cosplay-test/sshd").CombinedOutput()
+	out, err := bounded(t, "docker", "image", "inspect", "cosplay-test/debian", "cosplay-test/scratch", "cosplay-test/uid", "cosplay-test/sshd").CombinedOutput()
 	if err != nil {
 		need.Lacking(t, "there is no Docker engine with the test images; run scripts/test-images: %v\n%s", err, out)
 	}
@@ -71,7 +71,7 @@ func (u *turn) take(t *testing.T) {
 // sweep removes the containers of test runs that were killed: they have the names
 // that this run wants. A container belongs to the run in whose folder its mounts are.
 func sweep(t *testing.T) {
-	out, err := exec.Command("docker", "ps", "-a", "--no-trunc", "--filter", "label=cosplay.lineage", "--format", "{{.ID}} {{.Mounts}}").Output()
+	out, err := bounded(t, "docker", "ps", "-a", "--no-trunc", "--filter", "label=cosplay.lineage", "--format", "{{.ID}} {{.Mounts}}").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func sweep(t *testing.T) {
 		if !slices.ContainsFunc(strings.Split(mounts, ","), need.Abandoned) {
 			continue
 		}
-		if out, err := exec.Command("docker", "rm", "-f", id).CombinedOutput(); err != nil {
+		if out, err := bounded(t, "docker", "rm", "-f", id).CombinedOutput(); err != nil {
 			t.Fatalf("the container %s of an earlier test run: %v\n%s", id, err, out)
 		}
 	}
@@ -154,9 +154,9 @@ func removeContainersOf(t *testing.T, path string) {
 	if err != nil || prior.Lineage == "" {
 		return
 	}
-	out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=cosplay.lineage="+prior.Lineage).Output()
+	out, err := bounded(t, "docker", "ps", "-aq", "--filter", "label=cosplay.lineage="+prior.Lineage).Output()
 	if ids := strings.Fields(string(out)); err == nil && len(ids) > 0 {
-		out, err := exec.Command("docker", append([]string{"rm", "-f"}, ids...)...).CombinedOutput()
+		out, err := bounded(t, "docker", append([]string{"rm", "-f"}, ids...)...).CombinedOutput()
 		t.Logf("removed %d containers that a story left: %s %v", len(ids), out, err)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,10 +17,6 @@ import (
 
 // every is set to try every moment and every call, however long that takes.
 var every = os.Getenv("COSPLAY_EVERY") == "1"
-
-// hang ends a command of the tests that hangs. On a loaded machine any command can
-// take minutes.
-const hang = 10 * time.Minute
 
 // chosen are the moments of a command that are tried: all of them, or as many as there
 // are parts, evenly spread, and the last. The same moments are chosen in every run:
@@ -418,7 +413,7 @@ func (p project) containers(filters ...string) []string {
 		return nil
 	}
 	args := []string{"ps", "-a", "--filter", "label=cosplay.lineage=" + prior.Lineage, "--format", "container:{{.Names}}"}
-	out, err := exec.Command("docker", append(args, filters...)...).Output()
+	out, err := bounded(p.t, "docker", append(args, filters...)...).Output()
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func newProject(t *testing.T, text string) project {
 }
 
 func (p project) command(args ...string) *exec.Cmd {
-	c := exec.Command("cosplay", args...)
+	c := bounded(p.t, "cosplay", args...)
 	c.Dir = p.dir
 	c.Env = append(os.Environ(), p.env...)
 	return c

@@ -99,7 +99,7 @@ func (m *machine) as(uid int, folder string, words ...string) *exec.Cmd {
 	enter := []string{"-t", m.pid, "-m", "-S", fmt.Sprint(uid), "-G", fmt.Sprint(uid), "--",
 		"env", "-i", "PATH=/opt/bin:/usr/sbin:/usr/bin:/sbin:/bin", "USER=" + name, "HOME=/home/" + name,
 		"sh", "-c", `cd "$0" && exec "$@"`, folder}
-	return exec.Command("nsenter", append(enter, words...)...)
+	return bounded(m.t, "nsenter", append(enter, words...)...)
 }
 
 func (m *machine) run(uid int, folder string, words ...string) string {

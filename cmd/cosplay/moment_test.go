@@ -170,7 +170,7 @@ func (p project) copyOf() (restore func()) {
 	kept := filepath.Join(p.t.TempDir(), "kept")
 	copyTree := func(from, to string) {
 		p.t.Helper()
-		if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		if out, err := bounded(p.t, "cp", "-a", from, to).CombinedOutput(); err != nil {
 			p.t.Fatalf("%v\n%s", err, out)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -289,7 +288,7 @@ __attribute__((constructor)) static void run(void) { open("/run/owned", O_CREAT 
 	}
 	m.write("/home/bob/lib/readme", "", bob)
 	evil := filepath.Join(m.root, "home/bob/lib/evil.so")
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", evil, source).CombinedOutput(); err != nil {
+	if out, err := bounded(t, "cc", "-shared", "-fPIC", "-o", evil, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	read := order{"op": "read"}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -167,7 +166,7 @@ func TestTorchRules(t *testing.T) {
 		capacity, got, _ := strings.Cut(p.printed(c.session, "env", variable, python, torchProgram(t, "memory.py")), "\n")
 		want, known := byRules[capacity+c.options]
 		if !known {
-			plain := exec.Command(python, torchProgram(t, "memory.py"), capacity)
+			plain := bounded(t, python, torchProgram(t, "memory.py"), capacity)
 			plain.Env, plain.Dir = append(os.Environ(), variable), t.TempDir()
 			out, err := plain.Output()
 			if err != nil {

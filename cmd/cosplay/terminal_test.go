@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,8 +43,6 @@ session "terminal" {
 				t.Fatal(err)
 			}
 			defer terminal.Close()
-			stuck := time.AfterFunc(hang, func() { _ = command.Process.Kill() })
-			defer stuck.Stop()
 			lines := bufio.NewScanner(terminal)
 			var seen []string
 			for lines.Scan() {
@@ -111,8 +108,6 @@ session "farewell" {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	stuck := time.AfterFunc(hang, func() { _ = command.Process.Kill() })
-	defer stuck.Stop()
 	lines, shown := bufio.NewScanner(terminal), false
 	for lines.Scan() {
 		switch line := strings.TrimSpace(lines.Text()); {
@@ -131,7 +126,7 @@ session "farewell" {
 // newKey writes a key pair for ssh: key and key.pub.
 func newKey(t testing.TB, dir string) {
 	t.Helper()
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key")).CombinedOutput(); err != nil {
+	if out, err := bounded(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

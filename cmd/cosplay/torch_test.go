@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -36,7 +35,7 @@ func TestTorch(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			words := strings.Fields(program)
 			args := append([]string{python, filepath.Join(programs, words[0]+".py")}, words[1:]...)
-			plain := exec.Command(args[0], args[1:]...)
+			plain := bounded(t, args[0], args[1:]...)
 			plain.Dir = t.TempDir()
 			want, err := plain.Output()
 			if err != nil {

@@ -130,7 +130,7 @@ func TestLaptop(t *testing.T) {
 func (p project) shell(command string) (int, string) {
 	p.t.Helper()
 	base := p.command()
-	c := exec.Command("sh", "-c", `cosplay=$0; "$cosplay" `+command, base.Path)
+	c := bounded(p.t, "sh", "-c", `cosplay=$0; "$cosplay" `+command, base.Path)
 	c.Dir, c.Env = base.Dir, base.Env
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError

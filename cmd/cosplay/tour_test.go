@@ -93,7 +93,7 @@ func runConsoles(t *testing.T, text string, whole bool) string {
 			}
 			shown := whole || i+1 < len(lines) && !strings.HasPrefix(lines[i+1], "$ ")
 			fmt.Fprintln(&out, line)
-			shell := exec.Command("sh", "-c", command+"\ncode=$?; pwd >"+home+"/.dir; exit $code")
+			shell := bounded(t, "sh", "-c", command+"\ncode=$?; pwd >"+home+"/.dir; exit $code")
 			shell.Dir = dir
 			shell.Env = append(os.Environ(), "HOME="+home, "LC_ALL=C.UTF-8", "COSPLAY_CACHE=", "PYTHONPATH="+modules)
 			var failed bytes.Buffer

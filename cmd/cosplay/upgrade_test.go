@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -46,7 +45,7 @@ func eachVersion(t *testing.T, test func(t *testing.T)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(upgradeRoot) })
-			if out, err := exec.Command("tar", "-xzf", archive, "-C", upgradeRoot, "--no-same-owner", "-p").CombinedOutput(); err != nil {
+			if out, err := bounded(t, "tar", "-xzf", archive, "-C", upgradeRoot, "--no-same-owner", "-p").CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			test(t)

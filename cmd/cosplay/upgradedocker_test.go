@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -44,7 +43,7 @@ const emptyImage = "cosplay-test/empty"
 // neither replaces nor restarts them, starts one that is stopped, and removes them.
 func TestUpgradeDocker(t *testing.T) {
 	need.Root(t, "docker") // it is the user of the sessions
-	if out, err := exec.Command("docker", "version").CombinedOutput(); err != nil {
+	if out, err := bounded(t, "docker", "version").CombinedOutput(); err != nil {
 		need.Lacking(t, "there is no Docker engine: %v\n%s", err, out)
 	}
 	eachVersion(t, func(t *testing.T) {
@@ -83,7 +82,7 @@ func TestUpgradeDocker(t *testing.T) {
 // docker must succeed.
 func (p project) docker(args ...string) string {
 	p.t.Helper()
-	out, err := exec.Command("docker", args...).CombinedOutput()
+	out, err := bounded(p.t, "docker", args...).CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("docker %v: %v\n%s", args, err, out)
 	}
@@ -115,9 +114,9 @@ func (p project) recreate() {
 	p.docker("import", "-c", "ENV FROM_IMAGE=yes", empty, emptyImage)
 	t.Cleanup(func() {
 		for _, c := range all {
-			_ = exec.Command("docker", "rm", "-f", strings.TrimPrefix(c.Name, "/")).Run()
+			_ = bounded(t, "docker", "rm", "-f", strings.TrimPrefix(c.Name, "/")).Run()
 		}
-		_ = exec.Command("docker", "rmi", emptyImage).Run()
+		_ = bounded(t, "docker", "rmi", emptyImage).Run()
 	})
 	engine, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
 	if err != nil {
@@ -135,7 +134,7 @@ func (p project) recreate() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = exec.Command("docker", "rm", "-f", strings.TrimPrefix(c.Name, "/")).Run() // of a killed run
+		_ = bounded(t, "docker", "rm", "-f", strings.TrimPrefix(c.Name, "/")).Run() // of a killed run
 		made, err := engine.ContainerCreate(t.Context(), c.Config, &host, nil, nil, c.Name)
 		if err != nil {
 			t.Fatal(err)

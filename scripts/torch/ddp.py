@@ -1,3 +1,4 @@
+import gc
 import os
 import sys
 
@@ -33,6 +34,9 @@ def work(rank, ranks, port):
     if rank == 0:
         digest(model)
     dist.barrier()
+    # If the model has the last reference to the group, PyTorch waits with Python's lock for gloo's threads, which may need it.
+    del model
+    gc.collect()
     dist.destroy_process_group()
 
 

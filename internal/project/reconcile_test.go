@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/agent"
 	"cosplay/internal/apply"
 )
@@ -34,5 +36,18 @@ func TestPatience(t *testing.T) {
 		if got := c.patience.again(apply.Result{Failures: c.failures, Interrupted: c.stopped}); got != c.want {
 			t.Errorf("%s: again is %v", name, got)
 		}
+	}
+}
+
+// TestRefused: the error of a refused plan is its errors; a warning, which can come first, refuses nothing.
+func TestRefused(t *testing.T) {
+	warning := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "--target is in effect"}
+	wrong := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "it does not fit", Detail: "no room"}
+	refused := &Refused{hcl.Diagnostics{warning, wrong}}
+	if got, want := refused.Error(), (hcl.Diagnostics{wrong}).Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if len(refused.Diagnostics) != 2 {
+		t.Errorf("the warning is lost: %v", refused.Diagnostics)
 	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,5 +124,32 @@ func TestReadingWhileOthersChange(t *testing.T) {
 		if len(gpu) != 1 || len(gpu[0].Degraded) > 0 || len(gpu[0].Model.Profiles) == 0 && gpu[0].MIG {
 			t.Fatalf("reading %d: %+v", i, gpu)
 		}
+	}
+}
+
+// TestChangeWhileOthersChange: a slice is created and destroyed while another process destroys one beside it.
+func TestChangeWhileOthersChange(t *testing.T) {
+	ctx := context.Background()
+	host, client := newHost(t, Options{}, "h200")
+	must(t, host.Set(0, "mig", "on"))
+	slice := resource.Slice{GPU: read(t, client).GPUs[0].UUID, Profile: "1g.18gb", Start: 0, Size: 1}
+	begun := time.Now()
+	made, err := client.CreateSlice(ctx, slice, resource.Need{SMs: 16})
+	must(t, err)
+	whole := time.Since(begun)
+	must(t, client.DestroySlice(ctx, made))
+	for range 300 {
+		besides, err := host.CreateSlice(0, "1g.18gb", 1)
+		must(t, err)
+		changed := make(chan error)
+		go func() {
+			time.Sleep(rand.N(2 * whole))
+			changed <- host.DestroySlice(0, besides)
+		}()
+		made, err := client.CreateSlice(ctx, slice, resource.Need{SMs: 16})
+		if err == nil {
+			err = client.DestroySlice(ctx, made)
+		}
+		must(t, err, <-changed)
 	}
 }

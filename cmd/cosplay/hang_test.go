@@ -20,6 +20,6 @@ func bounded(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, name, args...)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGQUIT) }
-	c.WaitDelay = 10 * time.Second // also for a process that it left behind with its output
+	c.WaitDelay = time.Minute // also for a process that it left behind with its output
 	return c
 }

@@ -102,7 +102,8 @@ func TestFullGPU(t *testing.T) {
 // TestReadingWhileOthersChange: what another process changes in the middle of a reading is nothing that the driver lacks.
 func TestReadingWhileOthersChange(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
-	read(t, client)
+	must(t, host.Set(0, "mig", "on"))
+	all := len(read(t, client).GPUs[0].Model.Profiles)
 	begun := time.Now()
 	read(t, client)
 	whole := time.Since(begun)
@@ -121,8 +122,8 @@ func TestReadingWhileOthersChange(t *testing.T) {
 		}()
 		gpu := read(t, client).GPUs
 		must(t, <-changed)
-		if len(gpu) != 1 || len(gpu[0].Degraded) > 0 || len(gpu[0].Model.Profiles) == 0 && gpu[0].MIG {
-			t.Fatalf("reading %d: %+v", i, gpu)
+		if len(gpu) != 1 || len(gpu[0].Degraded) > 0 || len(gpu[0].Model.Profiles) != all && gpu[0].MIG {
+			t.Fatalf("reading %d of %d profiles: %+v", i, all, gpu)
 		}
 	}
 }

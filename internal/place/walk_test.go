@@ -1,10 +1,13 @@
 package place
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"cosplay/internal/resource"
@@ -69,43 +72,58 @@ func TestOrderDoesNotMatter(t *testing.T) {
 // sessions never move, and a placement that is passed in again does not change, including settings and reasons.
 // COSPLAY_LONG=1 tries 100,000 fleets.
 func TestKeptIsKept(t *testing.T) {
-	steps, placed := 0, 0
 	seeds := uint64(150)
 	if os.Getenv("COSPLAY_LONG") != "" {
-		seeds = 20_000 // of five fleets each
+		seeds = 20_000
 	}
-	for seed := range seeds {
-		r := rand.New(rand.NewPCG(seed, 3))
-		gpus := randomFleet(r)
-		var requests []Request
-		for range 5 {
-			requests = slices.DeleteFunc(requests, func(Request) bool { return r.IntN(3) == 0 })
-			newcomers := randomRequests(r, 1+r.IntN(6), 1+r.IntN(3))
-			switch seed % 3 {
-			case 1:
-				newcomers = sharing(r, newcomers)
-			case 2:
-				newcomers = several(r, newcomers)
-			}
-			for _, q := range newcomers {
-				q.Address = resource.Nth(q.Address.Name, 1000*steps+q.Address.Key.Index)
-				requests = append(requests, q)
-			}
-			steps++
-			first := Place(gpus, requests)
-			check(t, gpus, requests, first)
-			gpus, requests = keep(gpus, requests, first)
-			requests = slices.DeleteFunc(requests, func(q Request) bool { return q.Kept == nil })
-			first.Refused = nil
-			again := Place(shuffled(r, gpus), shuffled(r, requests))
-			check(t, gpus, requests, again)
-			if len(first.Warnings) == 0 && again.String() != first.String() || !same(first, again) {
-				t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, again, first)
-			}
-			placed += len(first.Placed)
+	var placed atomic.Int64
+	t.Run("parts", func(t *testing.T) {
+		parts := uint64(runtime.GOMAXPROCS(0))
+		for part := range parts {
+			t.Run(fmt.Sprint(part), func(t *testing.T) {
+				t.Parallel()
+				for seed := part; seed < seeds; seed += parts {
+					placed.Add(int64(walk(t, seed)))
+				}
+			})
 		}
+	})
+	t.Logf("%d steps, %d sessions placed", seeds*walkSteps, placed.Load())
+}
+
+const walkSteps = 5
+
+// walk places five random fleets, each beside what is kept of the one before, and counts the sessions placed.
+func walk(t *testing.T, seed uint64) (placed int) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	gpus := randomFleet(r)
+	var requests []Request
+	for step := range walkSteps {
+		requests = slices.DeleteFunc(requests, func(Request) bool { return r.IntN(3) == 0 })
+		newcomers := randomRequests(r, 1+r.IntN(6), 1+r.IntN(3))
+		switch seed % 3 {
+		case 1:
+			newcomers = sharing(r, newcomers)
+		case 2:
+			newcomers = several(r, newcomers)
+		}
+		for _, q := range newcomers {
+			q.Address = resource.Nth(q.Address.Name, 1000*(walkSteps*int(seed)+step)+q.Address.Key.Index)
+			requests = append(requests, q)
+		}
+		first := Place(gpus, requests)
+		check(t, gpus, requests, first)
+		gpus, requests = keep(gpus, requests, first)
+		requests = slices.DeleteFunc(requests, func(q Request) bool { return q.Kept == nil })
+		first.Refused = nil
+		again := Place(shuffled(r, gpus), shuffled(r, requests))
+		check(t, gpus, requests, again)
+		if len(first.Warnings) == 0 && again.String() != first.String() || !same(first, again) {
+			t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, again, first)
+		}
+		placed += len(first.Placed)
 	}
-	t.Logf("%d steps, %d sessions placed", steps, placed)
+	return placed
 }
 
 // same compares the changes that two results make to the machine.

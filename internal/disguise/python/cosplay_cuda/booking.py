@@ -3,6 +3,7 @@ memory of its results."""
 import functools
 import sys
 import threading
+import weakref
 
 from . import amp, counting, errors, signals, wide
 from .storages import CPU, OPEN, UNSET, Tag
@@ -108,8 +109,9 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             except (RuntimeError, NotImplementedError, AttributeError):
                 continue
             if of_storage(storage) is None:
-                opened.append(Tag(OPEN))
-                put(storage, opened[-1])
+                tag = Tag(OPEN)
+                put(storage, tag)
+                opened.append(weakref.ref(tag))  # its memory is released with its storage
 
     def adopt(tag, storage, index):
         new = memory.tag(index, storage.nbytes())
@@ -221,8 +223,8 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
         def close(self, frame):
             """Memory that a function of PyTorch made for itself is the host's if the function has returned."""
             if frame is None or (id(frame), frame.f_lasti) != self.opener:
-                for tag in self.opened:
-                    if tag.index == OPEN:
+                for tag in (known() for known in self.opened):
+                    if tag is not None and tag.index == OPEN:
                         tag.index = CPU
                 del self.opened[:]
 

@@ -1,4 +1,5 @@
 """The parts of PyTorch above tensors that have code for CUDA: autograd, AMP, checkpoints, compilation."""
+import ctypes
 import functools
 import inspect
 import warnings
@@ -9,6 +10,7 @@ from .booking import UNSET
 
 def install(torch, devices, mode, session, capability):
     autograd(torch, devices)
+    inference(torch)
     optimizers(torch, devices)
     bf16(torch, capability)
     amp.install(torch, devices)
@@ -16,6 +18,19 @@ def install(torch, devices, mode, session, capability):
     compile(torch)
     cudnn(torch)
     ctc(torch, devices)
+    rank(torch, devices)
+
+
+def rank(torch, devices):
+    """The rank of an empty matrix is made from its sizes alone, on the device of the matrix."""
+    original = torch.linalg.matrix_rank
+
+    @functools.wraps(original)
+    def matrix_rank(input, *args, **kwargs):
+        with devices.on(devices.of(input)):
+            return original(input, *args, **kwargs)
+
+    torch.linalg.matrix_rank = matrix_rank
 
 
 def ctc(torch, devices):
@@ -78,6 +93,47 @@ def autograd(torch, devices):
 
     torch.autograd.backward = wrap(torch.autograd.backward, "grad_tensors")
     torch.autograd.grad = wrap(torch.autograd.grad, "grad_outputs")
+
+
+def inference(torch):
+    """Autograd's kernels take composite operations apart before a mode sees them. inference_mode leaves these kernels out, and a
+    composite such as Tensor.to does not state whether it makes memory. So they run here, as under no_grad."""
+    include, exclude = including(torch), torch._C._dispatch_tls_set_dispatch_key_excluded
+    key, kind = torch._C.DispatchKey.AutogradFunctionality, torch.inference_mode
+    enter = kind.__enter__
+
+    def run_kernels(mode):
+        if mode:
+            exclude(key, False)
+        include(key, bool(mode))  # PyTorch restores its settings of the thread when it leaves the mode
+
+    @functools.wraps(enter)
+    def __enter__(self):
+        result = enter(self)
+        run_kernels(self.mode)
+        return result
+
+    kind.__enter__ = __enter__
+    module = torch.autograd.grad_mode
+    enter_context = getattr(module, "_enter_inference_mode", None)
+    if enter_context is not None:
+        @functools.wraps(enter_context)
+        def enter_inference_mode(mode):
+            context = enter_context(mode)
+            run_kernels(mode)
+            return context
+
+        module._enter_inference_mode = enter_inference_mode
+
+
+def including(torch):
+    """The function that includes kernels in all operations of the thread. PyTorch 1.13 has it in C++ alone."""
+    include = getattr(torch._C, "_dispatch_tls_set_dispatch_key_included", None)
+    if include is not None:
+        return include
+    function = getattr(ctypes.CDLL(torch._C.__file__), "_ZN3c104impl29tls_set_dispatch_key_includedENS_11DispatchKeyEb")
+    function.argtypes, function.restype = [ctypes.c_uint16, ctypes.c_bool], None
+    return lambda key, included: function(int(key), included)
 
 
 def optimizers(torch, devices):

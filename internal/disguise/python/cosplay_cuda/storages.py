@@ -11,7 +11,7 @@ OPEN = -2  # memory that PyTorch made for its own use: it belongs to the device 
 class Tag:
     """What is kept beside a storage. Its block is released when the storage dies."""
 
-    __slots__ = ("index", "block", "release", "pinned", "hollow")
+    __slots__ = ("index", "block", "release", "pinned", "hollow", "__weakref__")
 
     def __init__(self, index, block=None, release=None, pinned=False, hollow=False):
         self.index, self.block, self.release, self.pinned = index, block, release, pinned

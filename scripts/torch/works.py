@@ -8,7 +8,9 @@ import traceback
 import warnings
 
 import torch
+import torch.utils.checkpoint
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 VERSION = tuple(int(part) for part in re.match(r"(\d+)\.(\d+)", torch.__version__).groups())
 CASES = []
@@ -21,6 +23,71 @@ def case(function=None, since=(1, 13)):
     if VERSION >= since:
         CASES.append(function)
     return function
+
+
+# Code that runs within an operation, and operations that autograd does not see
+
+
+@case
+def hooks_within_an_operation():
+    weight = torch.ones(3, 4, device=first, requires_grad=True)
+    for reentrant in False, True:
+        result = torch.utils.checkpoint.checkpoint(lambda w: (w.repeat_interleave(2, dim=0) * 2).relu(), weight, use_reentrant=reentrant)
+        result.sum().backward()
+    assert weight.grad.device == first
+
+
+@case
+def mode_that_computes():
+    class Norms(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor) and result.is_floating_point():
+                self.last = result.norm()
+            return result
+
+    with Norms():
+        assert torch.linalg.matrix_rank(torch.ones(4, 4, device=second), hermitian=True).device == second
+        targets = torch.zeros(4, dtype=torch.long, device=second)
+        assert nn.functional.cross_entropy(torch.ones(4, 4, device=second), targets, label_smoothing=0.1).device == second
+
+
+@case
+def tensors_made_within_torch_func():
+    transforms = getattr(torch, "func", None) or __import__("functorch")
+
+    def scaled(x):
+        return x * torch.tensor([1.0, 2.0], device=second) * torch.as_tensor([1.0, 2.0], device=second)
+
+    assert transforms.vjp(scaled, torch.ones(2, device=second))[0].device == second
+    assert transforms.vmap(scaled)(torch.ones(3, 2, device=second)).device == second
+
+
+@case
+def inference_takes_what_no_grad_takes():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 30 * 30, 10)).eval().to(first)
+    images = torch.ones(4, 3, 32, 32, device=first)
+    peaks = []
+    for way in torch.no_grad, torch.inference_mode:
+        torch.cuda.reset_peak_memory_stats(first)
+        with way():
+            halves = [images.half().to(memory_format=torch.channels_last) for _ in range(3)]
+            with torch.autocast("cuda", cache_enabled=False):
+                scores = model(halves[0].float().contiguous()).softmax(-1)
+            assert halves[0].device == scores.device == scores.to(torch.float64, copy=True).device == first
+        peaks.append(torch.cuda.max_memory_allocated(first))
+        assert scores.is_inference() == (way is torch.inference_mode)
+        del halves, scores
+    assert peaks[0] == peaks[1], peaks
+    with torch.inference_mode():
+        result = torch.ones(3, device=first) * 2
+        with torch.inference_mode(False):
+            assert (nn.Parameter(torch.ones(3, device=first)) * 2).requires_grad
+    try:
+        result.add_(1)
+        raise AssertionError("an inference tensor was changed")
+    except RuntimeError as error:
+        assert "Inplace update to inference tensor outside InferenceMode" in str(error)
 
 
 # Devices by their number

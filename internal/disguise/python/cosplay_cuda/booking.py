@@ -5,7 +5,7 @@ import sys
 import threading
 import weakref
 
-from . import amp, counting, errors, signals, wide
+from . import amp, counting, errors, signals, storages, wide
 from .storages import CPU, OPEN, UNSET, Tag
 
 SEQUENCES = (list, tuple)
@@ -129,6 +129,8 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                 memory.of(tag.index).release(block)
 
     def parts_of(tensor):
+        if storages.is_wrapped(tensor):
+            return (storages.transforms.get_unwrapped(tensor),)
         if tensor.layout is torch.sparse_coo:
             return tensor._indices(), tensor._values()
         if tensor.layout in (getattr(torch, "sparse_csr", None), getattr(torch, "sparse_bsr", None)):
@@ -222,11 +224,17 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
 
         def close(self, frame):
             """Memory that a function of PyTorch made for itself is the host's if the function has returned."""
-            if frame is None or (id(frame), frame.f_lasti) != self.opener:
+            if frame is None or not self.within(frame):
                 for tag in (known() for known in self.opened):
                     if tag is not None and tag.index == OPEN:
                         tag.index = CPU
                 del self.opened[:]
+
+        def within(self, frame):
+            """Whether the function runs that the opener has called. A mode of the program may run operations meanwhile."""
+            while frame is not None and (id(frame), frame.f_lasti) != self.opener:
+                frame = frame.f_back
+            return frame is not None
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             hold = self.hold

@@ -125,7 +125,7 @@ def of_parts(tensor, tag_of):
     if tag is not None:
         return tag
     try:
-        if transforms is not None and transforms.is_functorch_wrapped_tensor(tensor):
+        if is_wrapped(tensor):
             return tag_of(transforms.get_unwrapped(tensor))
         if tensor.is_sparse:
             return tag_of(tensor._values())
@@ -137,6 +137,10 @@ def of_parts(tensor, tag_of):
 
 
 transforms = None  # what PyTorch knows of the tensors within torch.func
+
+
+def is_wrapped(tensor):
+    return transforms is not None and transforms.is_functorch_wrapped_tensor(tensor)
 
 
 def choose(torch, version):

@@ -90,6 +90,21 @@ def inference_takes_what_no_grad_takes():
         assert "Inplace update to inference tensor outside InferenceMode" in str(error)
 
 
+@case
+def halves_are_summed_in_float32():
+    for dtype in torch.float16, torch.bfloat16:
+        x = torch.full((65536,), 2.0, dtype=dtype, device=first, requires_grad=True)
+        assert (x.norm().item(), x.mean().item(), torch.linalg.vector_norm(x.view(4, -1), dim=1)[0].item()) == (512, 2, 256), dtype
+        assert nn.functional.mse_loss(x, x * 0.5).item() == nn.functional.l1_loss(x, x * 0.5).item() == 1, dtype
+        assert x.mean().dtype is dtype and x.mean(dtype=torch.float32).dtype is torch.float32
+        x.mean().backward()
+        assert x.grad.dtype is dtype and x.grad[0].item() == 2 ** -16, x.grad
+        rows = x.detach().view(64, -1)
+        for norm in nn.BatchNorm1d(1024), nn.LayerNorm(1024), nn.GroupNorm(4, 1024):
+            norm.to(first, dtype)(rows).sum().backward()
+            assert norm.weight.grad.dtype is dtype and getattr(norm, "running_mean", x)[0] in (0.2, torch.tensor(0.2, dtype=dtype), 2)
+
+
 # Devices by their number
 
 

@@ -1,6 +1,5 @@
 """autocast("cuda") and the gradient scaler. The CPU's autocast casts what both cast to the lower precision; what only CUDA
-computes in float32, like softmax and layer_norm, is added here. Operations that the CPU lacks for float16 are computed
-in float32, as tensor cores accumulate, and their results are rounded."""
+computes in float32, like softmax and layer_norm, is added here."""
 import threading
 import warnings
 
@@ -137,50 +136,6 @@ def kernels(torch, region, takes_half):
     if not takes_half:
         put(casts.LOWER_TOO, lower, lower)
     kernels.library = library  # its kernels are removed with it
-
-
-def half(torch):
-    """Runs an operation that the CPU lacks for float16 in float32. Returns a function for the mode."""
-    Tensor, float16, float32 = torch.Tensor, torch.float16, torch.float32
-
-    def widen(value, changed):
-        if isinstance(value, Tensor):
-            if value.dtype is float16:
-                wide = value.to(float32)
-                changed.append((value, wide))
-                return wide
-        elif type(value) in (list, tuple):
-            return type(value)(widen(part, changed) for part in value)
-        elif value is float16:
-            return float32
-        return value
-
-    def narrow(value):
-        if isinstance(value, Tensor):
-            return value.to(float16) if value.dtype is float32 else value
-        if type(value) in (list, tuple):
-            return type(value)(narrow(part) for part in value)
-        return value
-
-    def run(func, args, kwargs, error):
-        text = str(error)
-        unknown = "Half" in text and ("not implemented" in text or "not supported" in text)
-        if not unknown and "could not create a primitive" not in text:  # of oneDNN
-            raise error
-        changed = []
-        wide = [widen(arg, changed) for arg in args], {name: widen(value, changed) for name, value in kwargs.items()}
-        if not changed:
-            raise error
-        result = func(*wide[0], **wide[1])
-        returned = {id(part): before for before, part in changed}
-        mutable = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-        if mutable:
-            for before, part in changed:
-                before.copy_(part)
-            return returned.get(id(result), result)
-        return narrow(result)
-
-    return run
 
 
 def scaler(torch):

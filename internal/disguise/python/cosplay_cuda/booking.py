@@ -5,7 +5,7 @@ import sys
 import threading
 import weakref
 
-from . import amp, counting, errors, signals, storages, wide
+from . import counting, errors, halves, signals, storages, wide
 from .storages import CPU, OPEN, UNSET, Tag
 
 SEQUENCES = (list, tuple)
@@ -45,9 +45,9 @@ class Plan:
     """What is known about an operation from its schema."""
 
     __slots__ = ("func", "run", "fresh", "named", "mixing", "foreach", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
-                 "writes", "count", "written", "strict")
+                 "writes", "count", "written", "strict", "as_gpu")
 
-    def __init__(self, func, check_of, count):
+    def __init__(self, func, check_of, count, as_gpu):
         schema = func._schema
         self.run = self.func = func  # its address is the key of this plan, so it must live as long
         namespace, self.name = schema.name.split("::")
@@ -62,6 +62,7 @@ class Plan:
         self.foreach = self.name.startswith("_foreach_")
         self.resizes = self.name in RESIZING or any(getattr(a, "is_out", False) for a in schema.arguments)
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
+        self.as_gpu = as_gpu  # runs the operation on tensors of a device, if the CPU's result differs
         self.writes, self.count = counting.writes(schema, self.name), count
         self.written = [a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write]
         # Whether an operand needs a look also if it is a number on the CPU. Most write none or only their first.
@@ -81,7 +82,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
     without_code = torch.Tensor.__torch_dispatch__
     Tensor = torch.Tensor
     local = Local()
-    half, exchange = amp.half(torch), wide.make(torch)
+    low, exchange = halves.Halves(torch), wide.make(torch)
     plans = {}
     storage_of = tags.storage
     put, of_storage = tags.put, tags.of_storage
@@ -252,7 +253,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             key = id(func)
             plan = plans.get(key)
             if plan is None:
-                plan = plans[key] = Plan(func, check_of, counting.counter_of(func, counters, torch))
+                plan = plans[key] = Plan(func, check_of, counting.counter_of(func, counters, torch), low.rule(func))
                 plan.view = plan.view and shapes is None and plan.check is None and plan.count is None
                 if func._schema.name.startswith("c10d::"):
                     plan.run = functools.partial(exchange, func)
@@ -301,7 +302,10 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                 result = shapes.run(func, args, kwargs or {}, index)
             else:
                 try:
-                    result = plan.run(*args, **kwargs) if kwargs else plan.run(*args)
+                    if plan.as_gpu is not None and index >= 0:
+                        result = plan.as_gpu(args, kwargs or {})
+                    else:
+                        result = plan.run(*args, **kwargs) if kwargs else plan.run(*args)
                 except RuntimeError as error:
                     wanted = errors.lacking(error)
                     if wanted is not None:
@@ -309,7 +313,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
                     if NUMBER in str(error):
                         result = func(*with_tensors(func, args), **(kwargs or {}))
                     else:
-                        result = half(func, args, kwargs or {}, error)
+                        result = low.missing(func, args, kwargs or {}, error)
             if plan.count is not None:
                 plan.count(self.tally, index, args, kwargs, result)
             if plan.resizes:

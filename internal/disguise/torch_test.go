@@ -119,11 +119,13 @@ thread = threading.Thread(target=work); thread.start(); thread.join()`)
 	}
 }
 
-// The rules of the allocator, without PyTorch and without a driver.
+// The rules of the allocator and of cuBLAS' workspaces, without PyTorch and without a driver.
 func TestTorchAllocator(t *testing.T) {
 	python := pythons(t)[0]
-	out, err := exec.Command(python, "testdata/allocator_test.py").CombinedOutput()
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
+	for _, test := range []string{"allocator", "workspaces"} {
+		out, err := exec.Command(python, "testdata/"+test+"_test.py").CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %s", test, err, out)
+		}
 	}
 }

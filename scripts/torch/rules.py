@@ -111,6 +111,12 @@ class Rules:
         del self.segments[place[0]][2][place[1]]
 
 
+# cuBLAS' workspaces before Hopper: PyTorch allocates one in the forward and one in the backward pass, from 2.0 on. cuBLASLt adds a
+# bias, and has one for each call before 2.9.
+PRODUCTS, WORKSPACE, WORKSPACE_LT = ("mm", "bmm", "addmm", "baddbmm", "addmv", "dot"), 8320 * KIB, 1024 * KIB
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+
+
 class Watch(TorchDispatchMode):
     """Allocates and releases by the rules what PyTorch does on the CPU."""
 
@@ -124,6 +130,7 @@ class Watch(TorchDispatchMode):
     def start(self):
         self.collect()
         self.rules = Rules(self.capacity, os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""))
+        self.workspaces = set()
 
     def collect(self):
         for key in [key for key in self.live if torch.UntypedStorage._expired(key)]:
@@ -146,7 +153,22 @@ class Watch(TorchDispatchMode):
                 elif marks and self.live[storage._cdata]:
                     self.rules.release(self.live[storage._cdata])
                     self.live[storage._cdata] = None
+        if function._schema.name.split("::")[1] in PRODUCTS:
+            self.multiply(args)
         return result
+
+    def multiply(self, args):
+        bias = len(args) == 3 and args[0].dim() == 1 and min(args[2].shape) > 1 and VERSION < (2, 9)
+        kept = [self.rules.allocate(WORKSPACE_LT)] if bias else []
+        # cuBLAS reads matrices by rows or by columns, and a copy of all others.
+        kept += [self.rules.allocate(part.numel() * part.element_size()) for part in args if part.dim() == 2 and 1 not in part.stride()]
+        if VERSION >= (2, 0):
+            backward = torch._C._current_graph_task_id() != -1
+            if backward not in self.workspaces:
+                self.workspaces.add(backward)
+                self.rules.allocate(WORKSPACE)
+        for place in kept:
+            self.rules.release(place)
 
     def empty_cache(self):
         self.collect()

@@ -5,7 +5,7 @@ import functools
 import os
 import threading
 
-from . import booking, counting, devices, driver, errors, extras, higher, memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values
+from . import booking, counting, devices, driver, errors, extras, higher, memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values, workspaces
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -23,10 +23,11 @@ def install(torch, session):
     counters = counting.Counters(torch._C._get_tracing_state)
     without_values = shapes.Shapes(torch, tags) if session["compute"] == "shapes" else None
     by = "shapes" if without_values else "CPU"
-    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, without_values)
+    products = workspaces.Workspaces(torch, account, capability)
+    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, products.rule_of, without_values)
     places = devices.Devices(torch, mode, tags, counters)
     numbers.install(torch)
-    native.install(torch, connection, account, capability, session.get("sms"))
+    native.install(torch, connection, account, capability, session.get("sms"), products)
     places.install()
     tensors.install(torch, places, account)
     programs.install(torch, places, mode, session, capability)

@@ -45,9 +45,9 @@ class Plan:
     """What is known about an operation from its schema."""
 
     __slots__ = ("func", "run", "fresh", "named", "mixing", "foreach", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
-                 "writes", "count", "written", "strict", "as_gpu")
+                 "writes", "count", "written", "strict", "as_gpu", "beside")
 
-    def __init__(self, func, check_of, count, as_gpu):
+    def __init__(self, func, check_of, count, as_gpu, beside):
         schema = func._schema
         self.run = self.func = func  # its address is the key of this plan, so it must live as long
         namespace, self.name = schema.name.split("::")
@@ -64,6 +64,7 @@ class Plan:
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
         self.as_gpu = as_gpu  # runs the operation on tensors of a device, if the CPU's result differs
         self.writes, self.count = counting.writes(schema, self.name), count
+        self.beside = beside  # books what the operation takes beside its results; None for most
         self.written = [a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write]
         # Whether an operand needs a look also if it is a number on the CPU. Most write none or only their first.
         self.strict = self.name.rstrip("_") in ONE_DEVICE or self.written not in ([], self.arguments[:1])
@@ -73,7 +74,7 @@ class Plan:
                      and not (operands[0].alias_info and operands[0].alias_info.is_write))
 
 
-def make(torch, tags, memory, check_of, counters, shapes=None):
+def make(torch, tags, memory, check_of, counters, beside_of, shapes=None):
     """The mode, to be entered in every thread. memory has the allocators of the devices. shapes infers results in place of
     computing them, if it is given."""
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -253,7 +254,7 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             key = id(func)
             plan = plans.get(key)
             if plan is None:
-                plan = plans[key] = Plan(func, check_of, counting.counter_of(func, counters, torch), low.rule(func))
+                plan = plans[key] = Plan(func, check_of, counting.counter_of(func, counters, torch), low.rule(func), beside_of(func))
                 plan.view = plan.view and shapes is None and plan.check is None and plan.count is None
                 if func._schema.name.startswith("c10d::"):
                     plan.run = functools.partial(exchange, func)
@@ -337,6 +338,8 @@ def make(torch, tags, memory, check_of, counters, shapes=None):
             if index >= 0 and plan.writes:
                 if not plan.fresh and isinstance(result, Tensor) and result.layout is not torch.strided:
                     book(result, index)  # zero_ and others give a sparse tensor new parts
+                if plan.beside is not None:
+                    plan.beside(index, args, kwargs, result)
                 tally = self.tally
                 tally.launches += 1
                 if not tally.launches & 63:

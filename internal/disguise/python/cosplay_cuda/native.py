@@ -193,7 +193,6 @@ def functions(torch, driver, memory, capability, sms):
         "_cuda_getCurrentRawStream": streams.stream_of,
         "_cuda_setStream": set_stream,
         "_cuda_isCurrentStreamCapturing": lambda: False,
-        "_cuda_clearCublasWorkspaces": lambda: None,
         "_cuda_emptyCache": memory.empty_cache,
         "_cuda_memoryStats": lambda index: nested(of_device(index).stats()),
         "_cuda_resetAccumulatedMemoryStats": lambda index: of_device(index).reset_totals(),
@@ -224,8 +223,9 @@ WITHOUT = (
 )
 
 
-def install(torch, driver, memory, capability, sms):
+def install(torch, driver, memory, capability, sms, workspaces):
     provided = functions(torch, driver, memory, capability, sms)
+    provided.update(workspaces.functions())
     provided.update((name, named(name)) for name in WITHOUT)
     if not hasattr(torch._C, "_cuda_CUDAAllocator_AllocatorState"):
         torch._C._cuda_CUDAAllocator_AllocatorState = type("AllocatorState", (), {})  # the compiler imports its name

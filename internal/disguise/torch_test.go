@@ -86,6 +86,9 @@ except TypeError as error: print(error)`,
 print(torch.cuda.memory_allocated(), torch.cuda.memory_reserved()); del x, y
 print(torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), torch.cuda.max_memory_allocated()); torch.cuda.empty_cache()
 print(torch.cuda.memory_reserved())`, "4000768 23068672\n0 23068672 4000768\n0"},
+		{"dropout", `x = torch.ones(1024, 1024, device="cuda", requires_grad=True); before = torch.cuda.memory_allocated()
+y = torch.nn.functional.dropout(x, 0.3); print(torch.cuda.memory_allocated() - before, torch.cuda.max_memory_allocated() - before)
+y.sum().backward(); del y; print(torch.cuda.memory_allocated() - before)`, "5242880 5242880\n4194304"},
 		{"out of memory", `try: torch.empty(7 << 30, dtype=torch.uint8, device="cuda")
 except torch.cuda.OutOfMemoryError as error: print(str(error)[:57])
 print(torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), torch.ones(2, device="cuda").sum().item())`,

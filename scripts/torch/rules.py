@@ -125,6 +125,7 @@ class Watch(TorchDispatchMode):
     def __init__(self, capacity):
         TorchDispatchMode.__init__(self)
         self.capacity, self.live = capacity, {}
+        self.waiting = None  # the storage of an empty_like, before the next operation says whether it is the mask of a dropout
         self.start()
 
     def start(self):
@@ -133,6 +134,8 @@ class Watch(TorchDispatchMode):
         self.workspaces = set()
 
     def collect(self):
+        if self.waiting:
+            self.settle()
         for key in [key for key in self.live if torch.UntypedStorage._expired(key)]:
             torch.UntypedStorage._free_weak_ref(key)
             place = self.live.pop(key)
@@ -140,6 +143,9 @@ class Watch(TorchDispatchMode):
                 self.rules.release(place)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function._schema.name.split("::")[1]
+        if self.waiting:
+            self.settle(args[0].numel() if name == "bernoulli_" else None)  # CUDA's mask has a byte for each number
         result = function(*args, **(kwargs or {}))
         self.collect()
         marks = function._schema.name.startswith("profiler::")  # of an optimizer's step: a tensor of the host
@@ -148,14 +154,21 @@ class Watch(TorchDispatchMode):
             if isinstance(tensor, torch.Tensor):
                 storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
                 if storage._cdata not in self.live:
+                    if name == "empty_like" and storage.nbytes():
+                        self.waiting = storage._weak_ref(), storage.nbytes()
+                        continue
                     place = self.rules.allocate(storage.nbytes()) if storage.nbytes() and not host else None
                     self.live[storage._weak_ref()] = place
                 elif marks and self.live[storage._cdata]:
                     self.rules.release(self.live[storage._cdata])
                     self.live[storage._cdata] = None
-        if function._schema.name.split("::")[1] in PRODUCTS:
+        if name in PRODUCTS:
             self.multiply(args)
         return result
+
+    def settle(self, size=None):
+        (key, bytes), self.waiting = self.waiting, None
+        self.live[key] = self.rules.allocate(size or bytes)
 
     def multiply(self, args):
         bias = len(args) == 3 and args[0].dim() == 1 and min(args[2].shape) > 1 and VERSION < (2, 9)

@@ -5,7 +5,7 @@ import functools
 import os
 import threading
 
-from . import booking, counting, devices, driver, errors, extras, higher, memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values, workspaces
+from . import booking, counting, devices, driver, dropout, errors, extras, higher, memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values, workspaces
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -25,7 +25,7 @@ def install(torch, session):
     by = "shapes" if without_values else "CPU"
     products = workspaces.Workspaces(torch, account, capability)
     mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, products.rule_of, without_values)
-    places = devices.Devices(torch, mode, tags, counters)
+    places = devices.Devices(torch, mode, tags, counters, account)
     numbers.install(torch)
     native.install(torch, connection, account, capability, session.get("sms"), products)
     places.install()
@@ -34,6 +34,7 @@ def install(torch, session):
     script.install(torch, places)
     traces.install(torch, places)
     higher.install(torch, mode, places)
+    dropout.install(torch, mode, places)
     refused.install(torch)
     extras.install(torch, places)
     if without_values:

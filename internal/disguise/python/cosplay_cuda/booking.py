@@ -39,6 +39,7 @@ class Local(threading.local):
     target = UNSET  # the device that a call names, while it runs
     ambient = UNSET  # the device of PyTorch's own memory, while a backward pass runs
     counted = False  # the bytes of the copy that runs are in the report
+    mode = None  # that of the thread
 
 
 class Plan:
@@ -223,6 +224,8 @@ def make(torch, tags, memory, check_of, counters, beside_of, shapes=None):
             TorchDispatchMode.__init__(self)
             self.tally, self.hold = counters.join(), signals.of_thread()
             self.opened, self.opener = [], None  # what the current call of the program has made for itself, and that call
+            self.special = None  # books the results of a composite operation that CUDA has a kernel for, while it runs
+            local.mode = self
 
         def close(self, frame):
             """Memory that a function of PyTorch made for itself is the host's if the function has returned."""
@@ -326,7 +329,9 @@ def make(torch, tags, memory, check_of, counters, beside_of, shapes=None):
                 if index == OPEN:
                     open_all(result, self.opened)
                 elif index >= 0:
-                    if isinstance(result, Tensor):
+                    if self.special is not None:
+                        self.special(plan, result, index)
+                    elif isinstance(result, Tensor):
                         book(result, index)
                     elif plan.foreach and (mixed or host):
                         for part, operand in zip(result, args[0]):
@@ -338,7 +343,7 @@ def make(torch, tags, memory, check_of, counters, beside_of, shapes=None):
             if index >= 0 and plan.writes:
                 if not plan.fresh and isinstance(result, Tensor) and result.layout is not torch.strided:
                     book(result, index)  # zero_ and others give a sparse tensor new parts
-                if plan.beside is not None:
+                if plan.beside is not None and self.special is None:
                     plan.beside(index, args, kwargs, result)
                 tally = self.tally
                 tally.launches += 1

@@ -22,8 +22,8 @@ SPARSE = ("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", 
 
 
 class Devices:
-    def __init__(self, torch, booking, tags, counters):
-        self.torch, self.booking, self.tags, self.counters = torch, booking, tags, counters
+    def __init__(self, torch, booking, tags, counters, memory):
+        self.torch, self.booking, self.tags, self.counters, self.memory = torch, booking, tags, counters, memory
         self.local, self.book, self.tag_of = booking.local, booking.book, booking.tag_of
         self.cpu = torch.device("cpu")
         self.known = {}  # torch.device of a CUDA device, by index

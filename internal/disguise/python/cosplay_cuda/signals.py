@@ -119,8 +119,11 @@ def install(torch, mode, counters):
     @contextlib.contextmanager
     def outside():
         """As outside of an operation: with the mode, and with no device named."""
-        target, ambient = local.target, local.ambient
+        target, ambient, current = local.target, local.ambient, local.mode
+        special = current and current.special
         local.target = local.ambient = UNSET
+        if special is not None:
+            current.special = None
         with contextlib.ExitStack() as stack:
             if not active():
                 if force is not None:
@@ -133,7 +136,9 @@ def install(torch, mode, counters):
             try:
                 yield
             finally:
-                local.target, local.ambient = target, ambient
+                local.target, local.ambient, local.mode = target, ambient, current
+                if special is not None:
+                    current.special = special
 
     def deliver(handler, number, frame):
         with outside():

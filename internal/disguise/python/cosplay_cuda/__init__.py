@@ -5,7 +5,8 @@ import functools
 import os
 import threading
 
-from . import booking, counting, devices, driver, dropout, errors, extras, higher, memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values, workspaces
+from . import booking, builds, counting, devices, driver, dropout, errors, extras, higher, memory, native, numbers, programs, refused
+from . import report, script, shapes, signals, storages, streams, tensors, traces, values, workspaces
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -16,6 +17,7 @@ def install(torch, session):
     version = errors.version(torch)
     if version < (1, 13):
         raise RuntimeError("this session's host has no GPU; PyTorch 1.13 and later can compute on the CPU in its place, and this is %s" % torch.__version__)
+    builds.hide_devices(torch)
     tags = storages.choose(torch, version)
     connection = driver.Driver()
     account = memory.Memory(torch, connection, tags, streams.stream_of)

@@ -1,5 +1,6 @@
 """autocast("cuda") and the gradient scaler. The CPU's autocast casts what both cast to the lower precision; what only CUDA
 computes in float32, like softmax and layer_norm, is added here."""
+import functools
 import threading
 import warnings
 
@@ -19,12 +20,15 @@ def install(torch, devices):
 
 
 def knows_half(torch):
-    before = torch.get_autocast_cpu_dtype()
+    get, put = torch.get_autocast_cpu_dtype, torch.set_autocast_cpu_dtype
+    if errors.version(torch) >= (2, 4):
+        get, put = functools.partial(torch.get_autocast_dtype, "cpu"), functools.partial(torch.set_autocast_dtype, "cpu")
+    before = get()
     try:
-        torch.set_autocast_cpu_dtype(torch.float16)
+        put(torch.float16)
     except RuntimeError:
         return False
-    torch.set_autocast_cpu_dtype(before)
+    put(before)
     return True
 
 

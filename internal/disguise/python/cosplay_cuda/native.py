@@ -2,7 +2,7 @@
 torch.cuda itself stays PyTorch's, so it behaves and reports as in the version at hand."""
 import os
 
-from . import errors, refused, streams
+from . import builds, errors, refused, streams
 from .driver import SM_COUNT
 
 # Further attributes of a device, by the names of CUDA's numbers.
@@ -229,6 +229,7 @@ def install(torch, driver, memory, capability, sms, workspaces):
     provided.update((name, named(name)) for name in WITHOUT)
     if not hasattr(torch._C, "_cuda_CUDAAllocator_AllocatorState"):
         torch._C._cuda_CUDAAllocator_AllocatorState = type("AllocatorState", (), {})  # the compiler imports its name
+    builds.refuse_rest(torch, provided)
     for name, function in provided.items():
         setattr(torch._C, name, function)
         for module in (torch.cuda, torch.cuda.graphs, torch.cuda.memory):
@@ -242,10 +243,8 @@ def install(torch, driver, memory, capability, sms, workspaces):
     cuda.nvtx._nvtx = Range()
     torch.backends.cuda.is_built = lambda: True
     base, event = streams.make(torch)
-    torch._C._CudaStreamBase, torch._C._CudaEventBase = base, event
-    cuda.streams.Stream.__bases__, cuda.streams.Event.__bases__ = (base,), (event,)
-    torch._C._CUDAGraph = graph = type("_CUDAGraph", (object,), {})
-    cuda.CUDAGraph.__bases__ = (graph,)
+    for name, kind in (("_CudaStreamBase", base), ("_CudaEventBase", event), ("_CUDAGraph", type("_CUDAGraph", (object,), {}))):
+        builds.rebase(torch, name, kind)
     cuda.has_half = True
     torch._C._CudaDeviceProperties = cuda._CudaDeviceProperties = Properties
     seeds(torch)

@@ -1,0 +1,88 @@
+"""What only CUDA builds of PyTorch have, and pip installs one: NVIDIA's runtime, functions of torch._C below those that
+are replaced, and classes in C."""
+import functools
+import os
+import re
+import sys
+import types
+
+from . import errors
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+# Functions of torch._C that only a CUDA build has. Those that need no GPU keep what they do.
+OF_CUDA = re.compile("_cuda_|_nccl_|_construct_CUDA_")
+HARMLESS = frozenset(("_cuda_customAllocator", "_cuda_get_conv_benchmark_empty_cache"))
+
+
+def hide_devices(torch):
+    """NVIDIA's runtime accepts no driver but NVIDIA's, and PyTorch's C++ code asks it for devices in a first backward pass and
+    elsewhere. So it starts here, while no device is visible: it then has none for the rest of the process, and says nothing."""
+    count = getattr(torch._C, "_cuda_getDeviceCount", None)
+    if count is None:
+        return
+    visible = os.environ.get(VISIBLE)
+    os.putenv(VISIBLE, "")  # not os.environ, which other threads read
+    try:
+        count()
+    finally:
+        if visible is None:
+            os.unsetenv(VISIBLE)
+        else:
+            os.putenv(VISIBLE, visible)
+
+
+def refuse_rest(torch, provided):
+    """The functions of a CUDA build that nothing replaces: each is an error that states the function."""
+    for name in dir(torch._C):
+        if OF_CUDA.match(name) and name not in provided and name not in HARMLESS and not isinstance(getattr(torch._C, name), type):
+            setattr(torch._C, name, refusal("torch._C." + name))
+
+
+def refusal(name):
+    def missing(*args, **kwargs):
+        raise errors.unsupported(name)
+
+    return missing
+
+
+def rebase(torch, name, base):
+    """Puts a class of Python in place of one of torch._C. A class of C cannot be taken from the bases of its subclasses, so these
+    are made again, under their names."""
+    old = getattr(torch._C, name)
+    replace(old, base)
+    for derived in old.__subclasses__():
+        remake(derived, old, base)
+
+
+def remake(kind, old, new):
+    """A class again with another base, and all of its subclasses."""
+    cell = (lambda: made).__closure__[0]  # what super() reads in the class's functions
+    content = {name: within(cell, value) for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
+    made = type(kind)(kind.__name__, tuple(new if part is old else part for part in kind.__bases__), content)
+    replace(kind, made)
+    for derived in kind.__subclasses__():
+        remake(derived, kind, made)
+
+
+def within(cell, value):
+    """A part of a class for the class that a cell has."""
+    if isinstance(value, (staticmethod, classmethod)):
+        return type(value)(within(cell, value.__func__))
+    if isinstance(value, property):
+        return property(*[within(cell, function) for function in (value.fget, value.fset, value.fdel)], doc=value.__doc__)
+    if not isinstance(value, types.FunctionType) or "__class__" not in value.__code__.co_freevars:
+        return value
+    cells = tuple(cell if name == "__class__" else own for name, own in zip(value.__code__.co_freevars, value.__closure__))
+    function = types.FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, cells)
+    functools.update_wrapper(function, value)
+    del function.__wrapped__
+    function.__kwdefaults__ = value.__kwdefaults__
+    return function
+
+
+def replace(old, new):
+    """Wherever a module has a class."""
+    for module in list(sys.modules.values()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if value is old:
+                setattr(module, name, new)

@@ -102,8 +102,10 @@ def annotations():
     return "n/a"
 
 
-for name in ("_create_jit_fn", "_create_multi_output_jit_fn"):
-    refuses("jiterator." + name, lambda name=name: getattr(cuda.jiterator, name)("template <typename T> T f(T x) { return x; }"))
+CODE = "template <typename T> T f(T x) { return x; }"
+for name, outputs in ("_create_jit_fn", {}), ("_create_multi_output_jit_fn", {"num_outputs": 1}):
+    refuses("jiterator." + name, lambda name=name, outputs=outputs: getattr(cuda.jiterator, name)(CODE, **outputs)(some()),
+            shown="A kernel of torch.cuda.jiterator is not", remark="Makes a function; to call the function raises an error.")
 refuses("green_contexts.GreenContext", lambda: cuda.green_contexts.GreenContext.create(num_sms=2, device_id=0))
 refuses("GreenContext", lambda: cuda.GreenContext.create(num_sms=2, device_id=0), shown="GreenContext.create is not")
 refuses("gds.GdsFile", lambda: cuda.gds.GdsFile("file", 0))

@@ -177,9 +177,10 @@ def extension():
     cpp_extension.CUDAExtension("name", ["kernel.cu"])
 
 
-@case(RuntimeError, "torch.cuda.jiterator._create_jit_fn " + HERE)
+@case(RuntimeError, "A kernel of torch.cuda.jiterator " + HERE)
 def jiterator():
-    torch.cuda.jiterator._create_jit_fn("template <typename T> T f(T x) { return x; }")
+    kernel = torch.cuda.jiterator._create_jit_fn("template <typename T> T f(T x) { return x; }")
+    kernel(x())
 
 
 @case(UserWarning, "CUDA is not available, disabling CUDA profiling")

@@ -15,7 +15,6 @@ FUNCTIONS = {
                "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats"),
     "nccl": ("all_gather", "all_reduce", "broadcast", "init_rank", "reduce", "reduce_scatter", "unique_id"),
     "profiler": ("init",),
-    "jiterator": ("_create_jit_fn", "_create_multi_output_jit_fn"),
     "gds": ("gds_register_buffer", "gds_deregister_buffer"),
     "tunable": ("get_cublaslt_requested_algo_count", "get_filename", "get_max_tuning_duration", "get_max_tuning_iterations", "get_results",
                 "get_rotating_buffer_size", "get_validators", "mgpu_tune_gemm_in_file", "read_file", "set_cublaslt_requested_algo_count",
@@ -56,6 +55,8 @@ def install(torch):
             kind = getattr(module_of(torch, holder), name, None)
             if kind is not None:
                 kind.__new__ = staticmethod(function(public(torch, holder, name), name))
+    # Programs make kernels when they are imported, and call them for the tensors of a GPU alone.
+    torch.cuda.jiterator._JittedFunction.__call__ = function("A kernel of torch.cuda.jiterator", "jiterator")
     contexts = getattr(torch.cuda, "green_contexts", None)
     if contexts is not None:
         contexts.GreenContext.create = staticmethod(function("torch.cuda.green_contexts.GreenContext.create", "create"))

@@ -6,7 +6,7 @@ import os
 import threading
 
 from . import booking, builds, counting, devices, driver, dropout, errors, extras, higher, memory, native, numbers, programs, refused
-from . import report, script, shapes, signals, storages, streams, tensors, traces, values, workspaces
+from . import report, script, shapes, signals, storages, streams, tensors, traces, values, versions, workspaces
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -29,6 +29,7 @@ def install(torch, session):
     mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, products.rule_of, without_values)
     places = devices.Devices(torch, mode, tags, counters, account)
     numbers.install(torch)
+    versions.install(torch, connection)
     native.install(torch, connection, account, capability, session.get("sms"), products)
     places.install()
     tensors.install(torch, places, account)

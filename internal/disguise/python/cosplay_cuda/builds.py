@@ -11,7 +11,8 @@ from . import errors
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 # Functions of torch._C that only a CUDA build has. Those that need no GPU keep what they do.
 OF_CUDA = re.compile("_cuda_|_nccl_|_construct_CUDA_")
-HARMLESS = frozenset(("_cuda_customAllocator", "_cuda_get_conv_benchmark_empty_cache"))
+KEPT = frozenset(("_cuda_customAllocator", "_cuda_get_conv_benchmark_empty_cache", "_cuda_getArchFlags", "_cuda_getCompiledVersion",
+                  "_nccl_version", "_nccl_version_suffix"))
 
 
 def hide_devices(torch):
@@ -34,7 +35,7 @@ def hide_devices(torch):
 def refuse_rest(torch, provided):
     """The functions of a CUDA build that nothing replaces: each is an error that states the function."""
     for name in dir(torch._C):
-        if OF_CUDA.match(name) and name not in provided and name not in HARMLESS and not isinstance(getattr(torch._C, name), type):
+        if OF_CUDA.match(name) and name not in provided and name not in KEPT and not isinstance(getattr(torch._C, name), type):
             setattr(torch._C, name, refusal("torch._C." + name))
 
 

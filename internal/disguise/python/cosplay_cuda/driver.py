@@ -76,9 +76,11 @@ class Driver:
         return value.value
 
     def version(self):
-        self.open()
+        """The version of CUDA: 12040 is 12.4. The driver is not started for it, so that a program can still fork."""
         value = ctypes.c_int()
-        self.call("cuDriverGetVersion", ctypes.byref(value))
+        result = ctypes.CDLL(LIBRARY).cuDriverGetVersion(ctypes.byref(value))
+        if result != SUCCESS:
+            raise DriverError("CUDA error %d of cuDriverGetVersion in the session's %s" % (result, LIBRARY))
         return value.value
 
     def error(self, code):

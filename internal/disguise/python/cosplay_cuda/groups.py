@@ -39,8 +39,6 @@ class Groups:
             if original is not None:
                 self.replace(name, self.exchange(name, original, operation))
         self.replace("batch_isend_irecv", self.one_by_one(c10d.batch_isend_irecv))
-        # PyTorch asks for it when it reports the error of a group.
-        self.torch._C._nccl_version, self.torch._C._nccl_version_suffix = lambda: 0, lambda: b""
         dist.is_nccl_available = lambda: True  # for programs; PyTorch's own code asks its module, which has no class of NCCL
         store_without_libuv(dist)
 

@@ -179,9 +179,7 @@ def functions(torch, driver, memory, capability, sms):
         "_cuda_exchangeDevice": exchange,
         "_cuda_maybeExchangeDevice": exchange,
         "_cuda_canDeviceAccessPeer": lambda a, b: a != b,
-        "_cuda_getCompiledVersion": lambda: 0,
         "_cuda_getDriverVersion": driver.version,
-        "_cuda_getArchFlags": lambda: "sm_%d%d" % capability(),
         "_cuda_hasPrimaryContext": lambda index: index in driver.contexts,
         "_cuda_isInBadFork": lambda: memory.forked,
         "_cuda_synchronize": lambda: None,
@@ -229,6 +227,7 @@ def install(torch, driver, memory, capability, sms, workspaces):
     provided.update((name, named(name)) for name in WITHOUT)
     if not hasattr(torch._C, "_cuda_CUDAAllocator_AllocatorState"):
         torch._C._cuda_CUDAAllocator_AllocatorState = type("AllocatorState", (), {})  # the compiler imports its name
+    provided["_cuda_getArchFlags"] = getattr(torch._C, "_cuda_getArchFlags", lambda: "sm_%d%d" % capability())
     builds.refuse_rest(torch, provided)
     for name, function in provided.items():
         setattr(torch._C, name, function)

@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test race sanitize check check-long check-engines check-clients check-torch chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build lib demo test race sanitize check check-long check-engines check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ ROUNDS ?= 1000
 SEED   ?= 0
 check-torch: build ## PyTorch in sessions: Debian's of this machine, and those of scripts/torch-roots
 	@scripts/check-torch $(BIN)
+
+check-pytorch: build ## PyTorch's own tests in sessions, against the failures that scripts/pytorch lists
+	@scripts/check-pytorch $(BIN)
 
 chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=... DOCKER=1
 	@if [ -n "$(DOCKER)" ]; then scripts/test-images; fi

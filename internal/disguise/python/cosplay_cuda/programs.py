@@ -19,6 +19,23 @@ def install(torch, devices, mode, session, capability):
     cudnn(torch)
     ctc(torch, devices)
     rank(torch, devices)
+    along(torch, devices)
+
+
+def along(torch, devices):
+    """This function compares devices in C++, where all tensors are on the CPU, and its parts accept others."""
+    original = torch.take_along_dim
+
+    @functools.wraps(original)
+    def take_along_dim(input, indices, *args, **kwargs):
+        given = [tensor for tensor in (input, indices, kwargs.get("out")) if isinstance(tensor, torch.Tensor)]
+        for tensor in given:
+            if devices.of(tensor) != devices.of(given[0]):
+                raise RuntimeError("Expected tensor to have %s Device, but got tensor with %s Device (while checking arguments for torch.take_along_dim():)"
+                                   % (given[0].device, tensor.device))
+        return original(input, indices, *args, **kwargs)
+
+    torch.take_along_dim = take_along_dim
 
 
 def rank(torch, devices):

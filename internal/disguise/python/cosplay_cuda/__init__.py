@@ -5,8 +5,8 @@ import functools
 import os
 import threading
 
-from . import booking, builds, counting, devices, driver, dropout, errors, extras, higher, memory, native, numbers, programs, refused
-from . import report, script, shapes, signals, storages, streams, tensors, traces, values, versions, workspaces
+from . import attention, booking, builds, counting, devices, driver, dropout, encoder, errors, extras, higher, memory, native, numbers
+from . import programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values, versions, workspaces
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -26,7 +26,10 @@ def install(torch, session):
     without_values = shapes.Shapes(torch, tags) if session["compute"] == "shapes" else None
     by = "shapes" if without_values else "CPU"
     products = workspaces.Workspaces(torch, account, capability)
-    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters, products.rule_of, without_values)
+    attentions = attention.Attention(torch, tags, account, capability, lambda: session.get("sms") or connection.attribute(driver.SM_COUNT, 0))
+    encoders = encoder.Encoder(torch, account, attentions, products)
+    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters,
+                        lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func), without_values)
     places = devices.Devices(torch, mode, tags, counters, account)
     numbers.install(torch)
     versions.install(torch, connection)
@@ -38,6 +41,7 @@ def install(torch, session):
     traces.install(torch, places)
     higher.install(torch, mode, places)
     dropout.install(torch, mode, places)
+    attentions.install(mode, places)
     refused.install(torch)
     extras.install(torch, places)
     if without_values:

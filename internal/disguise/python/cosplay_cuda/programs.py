@@ -105,6 +105,8 @@ def autograd(torch, devices):
                 return function(tensors, *args, **kwargs)
             finally:
                 local.ambient, local.target = before, target
+                if before == UNSET and local.mode is not None:
+                    local.mode.special = None  # an error can end the pass within attention
 
         return run
 

@@ -105,6 +105,26 @@ def halves_are_summed_in_float32():
             assert norm.weight.grad.dtype is dtype and getattr(norm, "running_mean", x)[0] in (0.2, torch.tensor(0.2, dtype=dtype), 2)
 
 
+@case
+def operations_in_a_random_order():
+    def refused(call):
+        try:
+            call()
+        except RuntimeError as error:
+            return str(error).split()[0]
+
+    x = torch.ones(3, 3, device=first)
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert [refused(call) for call in (x.histc, lambda: x.median(0), x.median, lambda: x @ x, x.cpu().histc, lambda: x.cpu() @ x.cpu())] == [
+            "_histc_cuda", "median", None, "Deterministic", None, None]
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        assert refused(x.histc) is None
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert refused(x.histc) is refused(lambda: x @ x) is None
+
+
 # Devices by their number
 
 

@@ -5,8 +5,8 @@ import functools
 import os
 import threading
 
-from . import attention, booking, builds, counting, devices, driver, dropout, encoder, errors, extras, higher, memory, native, numbers
-from . import programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values, versions, workspaces
+from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, memory
+from . import native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values, versions, workspaces
 
 
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
@@ -28,8 +28,12 @@ def install(torch, session):
     products = workspaces.Workspaces(torch, account, capability)
     attentions = attention.Attention(torch, tags, account, capability, lambda: session.get("sms") or connection.attribute(driver.SM_COUNT, 0))
     encoders = encoder.Encoder(torch, account, attentions, products)
-    mode = booking.make(torch, tags, account, functools.partial(refused.check_of, torch, capability), counters,
-                        lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func), without_values)
+    low = halves.Halves(torch)
+    rules = booking.Rules(
+        check=both(functools.partial(refused.check_of, torch, capability), functools.partial(determinism.check_of, torch)),
+        count=lambda func: counting.counter_of(func, counters, torch), as_gpu=low.rule,
+        beside=lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func))
+    mode = booking.make(torch, tags, account, counters, rules, low, without_values)
     places = devices.Devices(torch, mode, tags, counters, account)
     numbers.install(torch)
     versions.install(torch, connection)
@@ -51,6 +55,22 @@ def install(torch, session):
     memory.keep_freed()
     if "COSPLAY_TRIAL" not in os.environ:  # cosplay verify is no program of the session
         report.start(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "report"), counters, account)
+
+
+def both(*checks_of):
+    """The checks of an operation as one; None if it has none."""
+    def of(func):
+        checks = [check for check in (check_of(func) for check_of in checks_of) if check is not None]
+        if len(checks) < 2:
+            return checks[0] if checks else None
+
+        def check_all(args):
+            for check in checks:
+                check(args)
+
+        return check_all
+
+    return of
 
 
 def capability_of(session, connection):

@@ -1,11 +1,12 @@
 """Sees every operation that PyTorch runs: finds the device it runs on, refuses operands of two devices, and books the
 memory of its results."""
+import collections
 import functools
 import sys
 import threading
 import weakref
 
-from . import counting, errors, halves, signals, storages, wide
+from . import counting, errors, signals, storages, wide
 from .storages import CPU, OPEN, UNSET, Tag
 
 SEQUENCES = (list, tuple)
@@ -42,17 +43,22 @@ class Local(threading.local):
     mode = None  # that of the thread
 
 
+# Functions that return, for an operation, a function or None: one that refuses its arguments as CUDA does, one that counts it, one
+# that runs it on tensors of a device where the CPU's result differs, and one that books what it takes beside its results.
+Rules = collections.namedtuple("Rules", "check count as_gpu beside")
+
+
 class Plan:
     """What is known about an operation from its schema."""
 
     __slots__ = ("func", "run", "fresh", "named", "mixing", "foreach", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
                  "writes", "count", "written", "strict", "as_gpu", "beside")
 
-    def __init__(self, func, check_of, count, as_gpu, beside):
+    def __init__(self, func, rules):
         schema = func._schema
         self.run = self.func = func  # its address is the key of this plan, so it must live as long
         namespace, self.name = schema.name.split("::")
-        self.check = check_of(namespace, self.name)
+        self.check, self.as_gpu, self.beside = rules.check(func), rules.as_gpu(func), rules.beside(func)
         self.overload = func._overloadname
         returned = [r for r in schema.returns if "Tensor" in str(r.type)]
         self.fresh = any(r.alias_info is None for r in returned)
@@ -63,9 +69,7 @@ class Plan:
         self.foreach = self.name.startswith("_foreach_")
         self.resizes = self.name in RESIZING or any(getattr(a, "is_out", False) for a in schema.arguments)
         self.first = self.name == "_pack_padded_sequence"  # whose batch sizes stay on the host
-        self.as_gpu = as_gpu  # runs the operation on tensors of a device, if the CPU's result differs
-        self.writes, self.count = counting.writes(schema, self.name), count
-        self.beside = beside  # books what the operation takes beside its results; None for most
+        self.writes, self.count = counting.writes(schema, self.name), rules.count(func)
         self.written = [a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write]
         # Whether an operand needs a look also if it is a number on the CPU. Most write none or only their first.
         self.strict = self.name.rstrip("_") in ONE_DEVICE or self.written not in ([], self.arguments[:1])
@@ -75,7 +79,7 @@ class Plan:
                      and not (operands[0].alias_info and operands[0].alias_info.is_write))
 
 
-def make(torch, tags, memory, check_of, counters, beside_of, shapes=None):
+def make(torch, tags, memory, counters, rules, low, shapes=None):
     """The mode, to be entered in every thread. memory has the allocators of the devices. shapes infers results in place of
     computing them, if it is given."""
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -84,7 +88,7 @@ def make(torch, tags, memory, check_of, counters, beside_of, shapes=None):
     without_code = torch.Tensor.__torch_dispatch__
     Tensor = torch.Tensor
     local = Local()
-    low, exchange = halves.Halves(torch), wide.make(torch)
+    exchange = wide.make(torch)
     plans = {}
     storage_of = tags.storage
     put, of_storage = tags.put, tags.of_storage
@@ -257,7 +261,7 @@ def make(torch, tags, memory, check_of, counters, beside_of, shapes=None):
             key = id(func)
             plan = plans.get(key)
             if plan is None:
-                plan = plans[key] = Plan(func, check_of, counting.counter_of(func, counters, torch), low.rule(func), beside_of(func))
+                plan = plans[key] = Plan(func, rules)
                 plan.view = plan.view and shapes is None and plan.check is None and plan.count is None
                 if func._schema.name.startswith("c10d::"):
                     plan.run = functools.partial(exchange, func)

@@ -135,8 +135,9 @@ def lengths(args):
                            % (given.dim(), given.device, given.type().rpartition(".")[2].replace("Tensor", "")))
 
 
-def check_of(torch, capability, namespace, name):
+def check_of(torch, capability, func):
     """What CUDA refuses of an operation that the CPU computes: a function of its arguments, or None."""
+    namespace, _, name = func._schema.name.partition("::")
     if namespace == "quantized":
         def quantized(args):
             raise NotImplementedError("Could not run 'quantized::%s' with arguments from the 'QuantizedCUDA' backend." % name)

@@ -46,7 +46,7 @@ def external_stream():
 @case(None, None)
 def flags_of_libraries():
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    assert cudnn.version() is None and cudnn.is_available() is False and torch.version.cuda is None
+    assert cudnn.version() >= 8500 and cudnn.is_available() is True and torch.version.cuda.split(".")[0] == "12"
     cudnn.benchmark, cudnn.deterministic, matmul.allow_fp16_reduced_precision_reduction = True, True, False
     assert cudnn.benchmark and cudnn.deterministic and not matmul.allow_fp16_reduced_precision_reduction
     plans = torch.backends.cuda.cufft_plan_cache
@@ -54,9 +54,10 @@ def flags_of_libraries():
     assert plans.max_size == plans[0].max_size == 10 and plans.size == 0 and plans[1].max_size == 4096 and plans.clear() is None
 
 
-@case(RuntimeError, "if PyTorch has not been compiled with cuSOLVER")
+@case(None, None)
 def other_library_of_linear_algebra():
-    torch.backends.cuda.preferred_linalg_library("cusolver")
+    assert torch.backends.cuda.preferred_linalg_library("cusolver") == torch.backends.cuda.preferred_linalg_library() == torch._C._LinalgBackend.Cusolver
+    torch.backends.cuda.preferred_linalg_library("default")
 
 
 # Memory of a GPU outside PyTorch

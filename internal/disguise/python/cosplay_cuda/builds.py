@@ -1,5 +1,5 @@
-"""What only CUDA builds of PyTorch have, and pip installs one: NVIDIA's runtime, functions of torch._C below those that
-are replaced, and classes in C."""
+"""What CUDA builds of PyTorch have, and pip installs one, and CPU builds lack: NVIDIA's runtime and libraries, functions of torch._C
+below those that are replaced, and classes in C."""
 import functools
 import os
 import re
@@ -18,7 +18,7 @@ KEPT = frozenset(("_cuda_customAllocator", "_cuda_get_conv_benchmark_empty_cache
 def hide_devices(torch):
     """NVIDIA's runtime accepts no driver but NVIDIA's, and PyTorch's C++ code asks it for devices in a first backward pass and
     elsewhere. So it starts here, while no device is visible: it then has none for the rest of the process, and says nothing."""
-    count = getattr(torch._C, "_cuda_getDeviceCount", None)
+    count = getattr(getattr(torch, "_C", None), "_cuda_getDeviceCount", None)
     if count is None:
         return
     visible = os.environ.get(VISIBLE)
@@ -30,6 +30,33 @@ def hide_devices(torch):
             os.unsetenv(VISIBLE)
         else:
             os.putenv(VISIBLE, visible)
+
+
+def libraries(torch):
+    """Which library of NVIDIA's a program prefers: a CPU build refuses those that it was built without. None computes here."""
+    for kind in ("linalg", "blas"):
+        if hasattr(torch._C, "_set_%s_preferred_backend" % kind):
+            remember(torch, "_set_%s_preferred_backend" % kind, "_get_%s_preferred_backend" % kind)
+
+
+def remember(torch, setter, getter):
+    choose, chosen, refused = getattr(torch._C, setter), getattr(torch._C, getter), []
+
+    def prefer(library):
+        del refused[:]
+        try:
+            choose(library)
+        except RuntimeError:
+            refused.append(library)
+
+    setattr(torch._C, setter, prefer)
+    setattr(torch._C, getter, lambda: refused[0] if refused else chosen())
+
+
+def without_devices(torch):
+    """For a CUDA build that is not prepared: its Python code asks the session's NVML for devices."""
+    if hasattr(getattr(torch, "_C", None), "_cuda_getDeviceCount"):
+        torch.cuda.device_count = lambda: 0
 
 
 def refuse_rest(torch, provided):

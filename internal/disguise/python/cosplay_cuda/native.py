@@ -229,6 +229,7 @@ def install(torch, driver, memory, capability, sms, workspaces):
         torch._C._cuda_CUDAAllocator_AllocatorState = type("AllocatorState", (), {})  # the compiler imports its name
     provided["_cuda_getArchFlags"] = getattr(torch._C, "_cuda_getArchFlags", lambda: "sm_%d%d" % capability())
     builds.refuse_rest(torch, provided)
+    builds.libraries(torch)
     for name, function in provided.items():
         setattr(torch._C, name, function)
         for module in (torch.cuda, torch.cuda.graphs, torch.cuda.memory):

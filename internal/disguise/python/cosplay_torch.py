@@ -22,7 +22,8 @@ def prepare(torch):
     if session.get("compute") in ("cpu", "shapes"):
         import cosplay_cuda  # beside this file
 
-        cosplay_cuda.install(torch, session)
+        if not cosplay_cuda.install(torch, session):
+            return
     elif "capability" in session:
         show_target(torch, session)
     if "tf32" in session["lacks"]:

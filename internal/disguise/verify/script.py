@@ -71,12 +71,12 @@ def allocated(torch, size):
 
 
 def look_at_torch(torch):
-    emulated = "cosplay_cuda" in sys.modules
+    emulated = getattr(sys.modules.get("cosplay_cuda"), "by", None)  # what computes in place of the GPU, if it is prepared
     if getattr(torch.version, "cuda", None) is None and not emulated:
         tell("torch.missing", "the session's torch is built without CUDA")
         return
     if emulated:
-        tell("torch.by", sys.modules["cosplay_cuda"].by)
+        tell("torch.by", emulated)
     attempt("torch.fork", lambda: forked(torch))  # first: is_available starts CUDA, and a fork after that has none
     attempt("torch.gpu", torch.cuda.is_available)
     attempt("torch.name", lambda: torch.cuda.get_device_name(0))

@@ -3,28 +3,45 @@ session's devices, and their memory is booked in the session's account."""
 import _thread
 import functools
 import os
+import sys
 import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, memory
-from . import native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, values, versions, workspaces
+from . import native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, undo, values, versions
+from . import workspaces
 
 
+FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
 by = None  # what computes in place of the GPU: "CPU", or "shapes" where nothing does
 
 
 def install(torch, session):
+    """Prepares PyTorch, and returns whether it did. A PyTorch that it cannot prepare finds no GPU, and a line says why."""
+    try:
+        builds.hide_devices(torch)
+        if errors.version(torch) < FIRST:
+            why = "which is older than %d.%d" % FIRST
+        else:
+            with undo.Undo(torch):
+                prepare(torch, session)
+            return True
+    except Exception as error:
+        why = "%s: %s" % (type(error).__name__, (str(error).splitlines() or [""])[0])
+    builds.without_devices(torch)
+    if sys.stderr is not None:
+        sys.stderr.write("cosplay: PyTorch %s finds no GPU in this session: its host has none, and cosplay cannot prepare this version (%s). Fix: install "
+                         "PyTorch %d.%d to %d.%d, or run the program on a host with a GPU.\n" % ((getattr(torch, "__version__", "?"), why) + FIRST + LAST))
+    return False
+
+
+def prepare(torch, session):
     global by
-    version = errors.version(torch)
-    if version < (1, 13):
-        raise RuntimeError("this session's host has no GPU; PyTorch 1.13 and later can compute on the CPU in its place, and this is %s" % torch.__version__)
-    builds.hide_devices(torch)
-    tags = storages.choose(torch, version)
+    tags = storages.choose(torch, errors.version(torch))
     connection = driver.Driver()
     account = memory.Memory(torch, connection, tags, streams.stream_of)
     capability = functools.partial(capability_of, session, connection)
     counters = counting.Counters(torch._C._get_tracing_state)
     without_values = shapes.Shapes(torch, tags) if session["compute"] == "shapes" else None
-    by = "shapes" if without_values else "CPU"
     products = workspaces.Workspaces(torch, account, capability)
     attentions = attention.Attention(torch, tags, account, capability, lambda: session.get("sms") or connection.attribute(driver.SM_COUNT, 0))
     encoders = encoder.Encoder(torch, account, attentions, products)
@@ -50,11 +67,14 @@ def install(torch, session):
     extras.install(torch, places)
     if without_values:
         values.install(torch, without_values, places)
-    signals.install(torch, mode, counters)
-    in_every_thread(mode, counters)
     memory.keep_freed()
+    with mode():
+        torch.ones(1).add(1)  # fails here if this version calls a mode in another way
     if "COSPLAY_TRIAL" not in os.environ:  # cosplay verify is no program of the session
         report.start(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "report"), counters, account)
+    signals.install(torch, mode, counters)
+    in_every_thread(mode, counters)  # last, since nothing takes a thread out of the mode
+    by = "shapes" if without_values else "CPU"
 
 
 def both(*checks_of):

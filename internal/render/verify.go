@@ -234,7 +234,7 @@ func (p *page) emulatedChecks(v VerifyView) {
 	}
 	for _, how := range []struct{ by, words string }{{"CPU", " computed by the CPU: "}, {"shapes", " with shapes only, without values: "}} {
 		if n := by[how.by]; n > 0 {
-			p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+how.words), text("PyTorch on a simulated host. Its CPU builds are tested, the CUDA wheels of PyPI are not.")))
+			p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+how.words), text("PyTorch on a simulated host. Its CPU builds are tested, and a CUDA build of PyTorch 2.6.")))
 		}
 	}
 }

@@ -386,6 +386,21 @@ def cond_runs_the_chosen_function():
     assert torch.quantile(source, 0.5).item() == 1.5
 
 
+# Older names, and what PyTorch says of two devices and of masks
+
+
+@case
+def default_type_of_the_current_device():
+    torch.set_default_tensor_type(torch.cuda.FloatTensor)
+    try:
+        with torch.cuda.device(1):
+            assert torch.ones(2).device == torch.Tensor(2).device == second
+        assert str(torch.ones(2)) == "tensor([1., 1.])" and str(torch.ones(1, device=second)) == "tensor([1.], device='cuda:1')"
+    finally:
+        torch.set_default_tensor_type(torch.FloatTensor)
+    assert torch.cuda.FloatTensor in torch._tensor_classes and torch.ones(2).device.type == "cpu"
+
+
 def main():
     warnings.simplefilter("ignore")
     failed = 0

@@ -27,9 +27,14 @@ class Devices:
         self.local, self.book, self.tag_of = booking.local, booking.book, booking.tag_of
         self.cpu = torch.device("cpu")
         self.known = {}  # torch.device of a CUDA device, by index
-        self.default = CPU  # where set_default_tensor_type puts tensors
+        self.by_type = False  # whether set_default_tensor_type puts tensors on the current device
         self.to = torch._C._TensorBase.to
         self.kinds = (str, int, torch.device)
+
+    @property
+    def default(self):
+        """Where tensors are of which a program names no device."""
+        return streams.current.device if self.by_type else CPU
 
     def device(self, index):
         device = self.known.get(index)
@@ -256,6 +261,8 @@ class Devices:
         class Generator(base, metaclass=Kind):
             def __new__(cls, device="cpu"):
                 index = self.index(device)
+                if index is None:
+                    return base.__new__(cls, device)  # raises PyTorch's error
                 generator = base.__new__(cls, self.cpu)
                 generator._index = index
                 self.booking.generators[generator._cdata] = "cuda" if index >= 0 else "cpu"

@@ -27,8 +27,14 @@ def install(torch, devices, types):
                 raise RuntimeError("legacy constructor expects device type: cuda but device type: cpu was passed")
             return of(torch, devices, cls.dtype, index, args, cls.shown)
 
-        setattr(torch.cuda, short, Kind(short, (), {
-            "__new__": make, "dtype": dtype, "shown": shown, "is_cuda": True, "is_sparse": False, "layout": torch.strided, "__module__": "torch.cuda"}))
+        of_pytorch = getattr(torch.cuda, short, None)
+        if of_pytorch is None:
+            continue
+        kind = Kind(short, (), {
+            "__new__": make, "dtype": dtype, "shown": shown, "is_cuda": True, "is_sparse": False, "layout": torch.strided, "__module__": "torch.cuda"})
+        setattr(torch.cuda, short, kind)
+        torch._tensor_classes.discard(of_pytorch)
+        torch._tensor_classes.add(kind)
     default_type(torch, devices)
     if errors.version(torch) < (2, 0):
         sizes(torch, devices)
@@ -85,11 +91,12 @@ def default_type(torch, devices):
     @functools.wraps(set_type)
     def set_default_tensor_type(kind):
         name = kind if isinstance(kind, str) else getattr(kind, "__module__", "torch") + "." + kind.__name__
-        devices.default = CPU
-        if name.startswith("torch.cuda."):
-            devices.default = devices.index("cuda")
+        devices.by_type = name.startswith("torch.cuda.")
+        if devices.by_type:
+            torch.cuda._lazy_init()
             sizes(torch, devices)
             kind = name.replace("torch.cuda.", "torch.")
         return set_type(kind)
 
     torch.set_default_tensor_type = set_default_tensor_type
+    torch._C._get_default_device = lambda: "cuda" if devices.by_type else "cpu"  # which str(tensor) leaves out

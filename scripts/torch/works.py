@@ -401,6 +401,19 @@ def default_type_of_the_current_device():
     assert torch.cuda.FloatTensor in torch._tensor_classes and torch.ones(2).device.type == "cpu"
 
 
+@case
+def storage_of_another_device():
+    tensors = torch.ones(2), torch.ones(2, device=first), torch.ones(2, device=second)
+    for tensor in tensors:
+        for other in tensors:
+            for source in other, getattr(other, "untyped_storage", other.storage)():
+                try:
+                    tensor.clone().set_(source)
+                    assert tensor.device == other.device
+                except RuntimeError as error:
+                    assert tensor.device != other.device and "on device \"%s\"" % tensor.device in str(error), error
+
+
 def main():
     warnings.simplefilter("ignore")
     failed = 0

@@ -9,7 +9,7 @@ def install(torch, devices, memory):
     tag_of, find, move, of = devices.tag_of, devices.index, devices.move, devices.of
     local, cpu = devices.local, devices.cpu
     c_device, c_is_cuda, c_is_cpu = base.device.__get__, base.is_cuda.__get__, base.is_cpu.__get__
-    c_to, c_type, c_copy, c_numpy, c_tolist = base.to, base.type, base.copy_, base.numpy, base.tolist
+    c_to, c_type, c_copy, c_set, c_numpy, c_tolist = base.to, base.type, base.copy_, base.set_, base.numpy, base.tolist
     types = legacy.types_of(torch)
 
     def device(self):
@@ -114,6 +114,14 @@ def install(torch, devices, memory):
         finally:
             local.counted = before
 
+    def set_(self, source=None, *args, **kwargs):
+        given = kwargs.get("source") if source is None else source
+        device = getattr(given, "device", None)
+        if device is not None and device != self.device:
+            raise RuntimeError("Attempted to set the storage of a tensor on device \"%s\" to a storage on different device \"%s\".  "
+                               "This is no longer allowed; the devices must match." % (self.device, device))
+        return c_set(self, *(() if source is None else (source,)), *args, **kwargs)
+
     def numpy(self, *args, **kwargs):
         index = of(self)
         if index >= 0 and not kwargs.get("force"):
@@ -199,7 +207,7 @@ def install(torch, devices, memory):
     Tensor.device, Tensor.is_cuda, Tensor.is_cpu = property(device), property(is_cuda), property(is_cpu)
     Tensor.grad = Attribute(c_grad, set_grad, c_delete_grad)
     Tensor.__cuda_array_interface__ = property(no_interface)
-    for function in (get_device, to, cuda, type, type_as, copy_, numpy, tolist, pin_memory, is_pinned):
+    for function in (get_device, to, cuda, type, type_as, copy_, set_, numpy, tolist, pin_memory, is_pinned):
         setattr(Tensor, function.__name__, function)
     Tensor.cpu = to_cpu
     Tensor.record_stream = lambda self, stream: None

@@ -414,6 +414,11 @@ def storage_of_another_device():
                     assert tensor.device != other.device and "on device \"%s\"" % tensor.device in str(error), error
 
 
+@case
+def zeros_without_memory():
+    assert torch._efficientzerotensor(3, device=second).device == second
+
+
 def main():
     warnings.simplefilter("ignore")
     failed = 0

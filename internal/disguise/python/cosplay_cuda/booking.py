@@ -100,6 +100,8 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
         except (RuntimeError, NotImplementedError, AttributeError):
             for part in parts_of(tensor):
                 book(part, index)
+            if tensor._is_zerotensor():  # of which PyTorch states no storage, and which needs no memory
+                tensor._cosplay_tag = Tag(index)
             return
         tag = of_storage(storage)
         if tag is None:

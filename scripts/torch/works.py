@@ -419,6 +419,15 @@ def zeros_without_memory():
     assert torch._efficientzerotensor(3, device=second).device == second
 
 
+@case
+def mask_of_bytes_warns_as_an_index():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        source = torch.arange(4.0, device=first).reshape(2, 2)
+        result = source.masked_select(torch.tensor([1, 0], dtype=torch.uint8, device=first))
+    assert result.tolist() == [0, 2] and "indexing with dtype torch.uint8" in str(caught[-1].message), caught
+
+
 def main():
     warnings.simplefilter("ignore")
     failed = 0

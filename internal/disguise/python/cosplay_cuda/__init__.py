@@ -6,9 +6,9 @@ import os
 import sys
 import threading
 
-from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, memory
-from . import native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, undo, values, versions
-from . import workspaces
+from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, masks
+from . import memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, undo, values
+from . import versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -48,7 +48,7 @@ def prepare(torch, session):
     low = halves.Halves(torch)
     rules = booking.Rules(
         check=both(functools.partial(refused.check_of, torch, capability), functools.partial(determinism.check_of, torch)),
-        count=lambda func: counting.counter_of(func, counters, torch), as_gpu=low.rule,
+        count=lambda func: counting.counter_of(func, counters, torch), as_gpu=lambda func: low.rule(func) or masks.rule(torch, func),
         beside=lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func))
     mode = booking.make(torch, tags, account, counters, rules, low, without_values)
     places = devices.Devices(torch, mode, tags, counters, account)

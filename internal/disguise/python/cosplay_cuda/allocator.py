@@ -9,6 +9,7 @@ import collections
 import contextlib
 
 from . import signals
+from .errors import EXABYTE
 from .settings import LARGE_SEGMENT, MIB, SMALLEST, Settings, round_up
 
 SMALL = MIB  # the largest request that the small pool serves
@@ -253,6 +254,8 @@ class Allocator:
 
     def _grow(self, pool, size, requested):
         """A free block of a new segment."""
+        if requested >= EXABYTE:
+            raise OutOfMemory(requested)
         amount = segment_size(size)
         handle = self._ask(amount) if self.fits(amount) else None
         if handle is None and self._give_oversize(pool, size) and self.fits(amount):

@@ -2,6 +2,7 @@
 import re
 
 GIB = 1024 ** 3
+EXABYTE = GIB ** 2  # requests from here on are refused before the allocator searches
 FORKED = "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
 
 
@@ -74,6 +75,8 @@ def out_of_memory(torch, device, state, requested, free, total):
     """The error of an allocation that does not fit. state is the device's allocator."""
     allocated, reserved = state.all.allocated_bytes.now, state.all.reserved_bytes.now
     kind = getattr(torch, "OutOfMemoryError", None) or torch.cuda.OutOfMemoryError
+    if requested >= EXABYTE:
+        return kind("CUDA out of memory. Tried to allocate more than 1EB memory.")
     if version(torch) < (2, 1):
         text = ("CUDA out of memory. Tried to allocate %s (GPU %d; %s total capacity; %s already allocated; %s free; %s%s reserved in total by "
                 "PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.  See documentation "

@@ -22,7 +22,8 @@ def install(torch, devices, types):
         shown = "torch.cuda." + short
 
         def make(cls, *args, **kwargs):
-            index = devices.index(kwargs.pop("device", None) or "cuda")
+            named = kwargs.pop("device", None)
+            index = devices.index("cuda" if named is None else named)
             if index is None or index < 0:
                 raise RuntimeError("legacy constructor expects device type: cuda but device type: cpu was passed")
             return of(torch, devices, cls.dtype, index, args, cls.shown)

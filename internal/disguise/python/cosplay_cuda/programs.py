@@ -65,8 +65,10 @@ def ctc(torch, devices):
 
 
 def cudnn(torch):
-    """A CPU build warns that it lacks cuDNN where a recurrent network is on a GPU. Nothing is slower for that here."""
-    torch.backends.cudnn.is_acceptable = lambda tensor: False
+    """Programs find cuDNN as on a GPU. The CPU's recurrent networks do not need their weights in one piece."""
+    backend = torch.backends.cudnn
+    backend.is_acceptable = lambda tensor: bool(backend.enabled) and tensor.is_cuda and tensor.dtype in backend.CUDNN_TENSOR_DTYPES
+    torch._use_cudnn_rnn_flatten_weight = lambda: False
 
 
 def autograd(torch, devices):

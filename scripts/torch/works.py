@@ -129,6 +129,14 @@ def operations_in_a_random_order():
 
 
 @case
+def halves_are_promoted():
+    for low in torch.float16, torch.bfloat16:
+        number, row = torch.tensor(1.5, dtype=low, device=first), torch.ones(3, device=first)
+        assert (row * number).dtype is (number + row[0]).dtype is nn.functional.mse_loss(row.to(low), row).dtype is torch.float32
+        assert (row.to(low) * row[0]).dtype is (number * 2.5).dtype is low
+
+
+@case
 def number_for_a_module():
     assert nn.Linear(2, 2).to(0).weight.device == first
     assert nn.Linear(2, 2).to(device=1).weight.device == second

@@ -34,7 +34,7 @@ class Halves:
         if name in STATISTICS or name in WITH_STATISTICS:
             return self.normalising(func, [a.name for a in func._schema.arguments].index("weight"), name in STATISTICS)
         if self.old and name in REDUCTIONS:
-            return lambda args, kwargs: self.run(func, args, kwargs)
+            return lambda args, kwargs: self.run(func, args, kwargs, promotes=True)
         if self.old and name in SCALED and func._overloadname in ("Tensor", "Scalar"):
             return self.scaling(func)
         return None
@@ -43,7 +43,8 @@ class Halves:
         Tensor = self.Tensor
 
         def run(args, kwargs):
-            if isinstance(args[1], Tensor) and args[1].dim() or not isinstance(args[0], Tensor):
+            first, other = args[:2]
+            if not isinstance(first, Tensor) or first.dtype not in self.wide or isinstance(other, Tensor) and (other.dim() or not first.dim()):
                 return func(*args, **kwargs)
             return self.run(func, args, kwargs)
 
@@ -71,8 +72,9 @@ class Halves:
         self.widen([*args, *kwargs.values()], changed)
         return bool(changed)
 
-    def run(self, func, args, kwargs, first_alone=False):
-        """Runs an operation on operands in float32, and rounds its results, or the first one alone."""
+    def run(self, func, args, kwargs, first_alone=False, promotes=False):
+        """Runs an operation on operands in float32, and rounds its results, or the first one alone. promotes: the operation takes
+        operands of several types, and its results have the type that PyTorch promotes them to."""
         changed = []
         wide_args, wide_kwargs = self.widen(list(args), changed), {name: self.widen(value, changed) for name, value in kwargs.items()}
         if not changed:
@@ -88,6 +90,10 @@ class Halves:
         if any(isinstance(value, self.dtype) and value not in self.wide for value in (*args, *kwargs.values())):
             return result  # of the type that the program asks for
         to = self.rounded[changed[0][0].dtype]
+        if promotes:
+            scalars = not any(before.dim() for before, part in changed)
+            if any(isinstance(arg, self.Tensor) and arg.dtype in to and (scalars or arg.dim()) for arg in args):
+                return result
         return (self.narrow(result[0], to),) + tuple(result[1:]) if first_alone else self.narrow(result, to)
 
     def written(self, func, args, kwargs):

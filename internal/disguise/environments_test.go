@@ -37,7 +37,7 @@ print(os.path.realpath(sys.executable), sysconfig.get_path("stdlib"), "python%d.
 			write(filepath.Join(prefix, "pyvenv.cfg"), "home = /usr/bin\nimplementation = CPython\nuv = 0.9.7\ninclude-system-site-packages = true\n")
 			link(interpreter, filepath.Join(prefix, "bin", "python"))
 		},
-		"conda": func(prefix string) { // an interpreter with a library of its own
+		"conda": func(prefix string) { // an interpreter with a separate library
 			binary, err := os.ReadFile(interpreter)
 			check(t, err)
 			write(filepath.Join(prefix, "bin", "python"), string(binary))

@@ -97,7 +97,7 @@ class ByTable:
 
     def _ask(self, keys, start, end):
         """Drops the dead of a part of a list. Returns where the part then ends."""
-        asked = keys[start:end]
+        asked = keys if start == 0 and end >= len(keys) else keys[start:end]
         dead = set(filter(self.expired, asked))
         if dead:
             asked = [key for key in asked if key not in dead]

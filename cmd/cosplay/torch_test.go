@@ -31,7 +31,7 @@ func TestTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, program := range []string{"linear", "cnn", "gpt", "lstm", "gan", "accumulate", "amp", "dropout", "attention", "checkpoint", "loader", "ddp 2"} {
+	for _, program := range []string{"linear", "cnn", "gpt", "lstm", "recurrent", "gan", "accumulate", "amp", "dropout", "attention", "checkpoint", "loader", "ddp 2"} {
 		t.Run(program, func(t *testing.T) {
 			words := strings.Fields(program)
 			args := append([]string{python, filepath.Join(programs, words[0]+".py")}, words[1:]...)

@@ -38,10 +38,14 @@ y = torch.arange(BATCH)
 loss = torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda())
 loss.backward()
 loss.item()
-parameters = sum(p.numel() for p in model.parameters())
+reader = torch.nn.GRU(6, 5, 2, bidirectional=True).cuda()
+steps = torch.ones(9, BATCH, 6)
+reader(steps.cuda())[0].sum().backward()
+recurrent = 3 * 2 * 9 * BATCH * sum(p.numel() for p in reader.parameters() if p.dim() == 2)  # forward, and twice as much backward
+parameters = sum(p.numel() for p in (*model.parameters(), *reader.parameters())) + steps.numel()
 gradient = next(model.parameters()).grad.cpu()
 if torch.cuda.device_count() > 1:
     x.to("cuda:0").to("cuda:1")
 between = 4 * x.numel() * (torch.cuda.device_count() > 1)
-print(json.dumps({"flops": closed_form(), "to_device": 4 * parameters + 4 * x.numel() + 8 * BATCH + between,
+print(json.dumps({"flops": closed_form() + recurrent, "to_device": 4 * parameters + 4 * x.numel() + 8 * BATCH + between,
                   "to_host": 4 + 4 * gradient.numel(), "between": between}))

@@ -64,6 +64,70 @@ def tensors_made_within_torch_func():
 
 
 @case
+def recurrent_networks_run_as_on_a_gpu():
+    network, x = nn.LSTM(5, 8, 2, batch_first=True).to(second), torch.ones(3, 7, 5, device=second, requires_grad=True)
+
+    def raises(call, text):
+        try:
+            call()
+        except RuntimeError as error:
+            assert text in str(error), error
+        else:
+            raise AssertionError(text)
+
+    def differentiate():
+        gradient, = torch.autograd.grad(network(x)[0].sum(), x, create_graph=True)
+        gradient.sum().backward()
+
+    raises(lambda: network(x.to(first)), "Input and parameter tensors are not at the same device, found input tensor at cuda:0 and parameter tensor at cuda:1")
+    states = torch.zeros(2, 3, 8), torch.zeros(2, 3, 8, device=second)
+    raises(lambda: network(x, states), "Input and hidden tensors are not at the same device, found input tensor at cuda:1 and hidden tensor at cpu")
+    states = torch.zeros(3, 2, 8, device=second).transpose(0, 1), torch.zeros(2, 3, 8, device=second)
+    raises(lambda: network(x, states), "rnn: hx is not contiguous")
+    raises(lambda: copy.deepcopy(network).eval()(x)[0].sum().backward(), "cudnn RNN backward can only be called in training mode")
+    raises(differentiate, "the derivative for '_cudnn_rnn_backward' is not implemented. Double backwards is not supported for CuDNN RNNs")
+    with torch.backends.cudnn.flags(enabled=False):
+        differentiate()
+    loss = network(x)[0].sum()
+    loss.backward()
+    raises(loss.backward, "Trying to backward through the graph a second time")
+    assert {tensor.grad.device for tensor in (x, *network.parameters())} == {second}
+    for cell in nn.LSTMCell(5, 8).to(second), nn.GRUCell(5, 8).to(second):
+        result = cell(x[0])
+        gradient, = torch.autograd.grad((result[0] if isinstance(result, tuple) else result).sum(), x, create_graph=True)
+        gradient.square().sum().backward()
+        assert cell.weight_hh.grad.device == second
+
+
+@case
+def recurrent_networks_keep_a_buffer():
+    network, x = nn.LSTM(16, 32, 2).to(first), torch.ones(20, 8, 16, device=first)
+    torch.cuda.empty_cache()
+    before, row = torch.cuda.memory_allocated(first), 20 * 8 * 32 * 4
+    with torch.no_grad():
+        network.eval()(x)
+    assert torch.cuda.max_memory_allocated(first) >= before + row
+    network.train()
+    kept = network(x)
+    states = kept[1][0].numel() * 4 * 2
+    assert torch.cuda.memory_allocated(first) - before == row + 2 * states + 15 * row  # the first states, too; of each layer 7, and a result
+    loss = kept[0].sum()
+    loss.backward()
+    gradients = sum((p.numel() * 4 + 511) // 512 * 512 for p in network.parameters())
+    assert torch.cuda.memory_allocated(first) - before == row + states + gradients + 512
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved(first) + (64 << 20)) / torch.cuda.get_device_properties(first).total_memory, first)
+    try:
+        network(torch.ones(200, 64, 16, device=first))  # keeps 24 MiB
+        network(torch.ones(600, 64, 16, device=first))
+    except torch.cuda.OutOfMemoryError:
+        pass
+    else:
+        raise AssertionError("72 MiB in 64")
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, first)
+
+
+@case
 def inference_takes_what_no_grad_takes():
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 30 * 30, 10)).eval().to(first)
     images = torch.ones(4, 3, 32, 32, device=first)

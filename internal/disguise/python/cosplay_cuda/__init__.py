@@ -7,8 +7,8 @@ import sys
 import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, masks
-from . import memory, native, numbers, programs, refused, report, script, shapes, signals, storages, streams, tensors, traces, undo, values
-from . import versions, workspaces
+from . import memory, native, numbers, programs, recurrent, refused, report, script, shapes, signals, storages, streams, tensors, traces
+from . import undo, values, versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -57,6 +57,7 @@ def prepare(torch, session):
     native.install(torch, connection, account, capability, session.get("sms"), products)
     places.install()
     tensors.install(torch, places, account)
+    recurrent.Networks(torch, places, account, mode, without_values).install()
     programs.install(torch, places, mode, session, capability)
     script.install(torch, places)
     traces.install(torch, places)

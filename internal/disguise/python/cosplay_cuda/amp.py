@@ -4,7 +4,7 @@ import functools
 import threading
 import warnings
 
-from . import casts, errors
+from . import casts, errors, recurrent
 
 class Region(threading.local):
     depth = 0  # 1 in a region of CUDA's autocast
@@ -130,6 +130,7 @@ def kernels(torch, region, takes_half):
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch warns that they are replaced
+                operator = getattr(torch, packet) if packet in recurrent.GATES or packet in recurrent.CELLS else operator
                 library.impl(name, kernel(operator, inside, promote if name in casts.CPU_PROMOTES else replacing if there else keep))
 
     put(casts.FLOAT32, widen)

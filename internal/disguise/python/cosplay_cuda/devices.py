@@ -247,6 +247,9 @@ class Devices:
 
             context.__torch_function__ = add_device
 
+    def script(self, original, wrapper, name):
+        script_as(self.torch, original, wrapper, name)
+
     def named(self):
         return self.local.target != UNSET
 

@@ -113,8 +113,19 @@ def install(torch, mode, counters):
     if force is not None:
         keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
 
+    excluded, exclude = torch._C._dispatch_tls_is_dispatch_key_excluded, torch._C._dispatch_tls_set_dispatch_key_excluded
+    python = torch._C.DispatchKey.Python, torch._C.DispatchKey.PythonTLSSnapshot  # excluded where the mode is off
+
     def active():
         return any(isinstance(at(number), mode) for number in range(depth()))
+
+    def sees():
+        """Whether the mode gets the operations of the thread."""
+        return active() and not excluded(python[0])
+
+    def hide(on):
+        for key in python:
+            exclude(key, on)
 
     @contextlib.contextmanager
     def outside():
@@ -131,6 +142,9 @@ def install(torch, mode, counters):
                 entered = mode()
                 stack.callback(counters.leave, entered.tally)
                 stack.enter_context(entered)
+            elif excluded(python[0]):
+                hide(False)
+                stack.callback(hide, True)
             elif stack_mode is not None:
                 torch._C._set_torch_dispatch_mode(stack_mode())  # which it is not between the call of that mode and its first line
             try:
@@ -147,7 +161,7 @@ def install(torch, mode, counters):
     main.deliver = deliver
     os.register_at_fork(after_in_child=forked)
     handlers()
-    finalizers(active, outside)
+    finalizers(sees, outside)
     if stack_mode is not None:
         stacked(torch.utils._python_dispatch)
 
@@ -174,12 +188,12 @@ def handlers():
     signal.signal, signal.getsignal = set_handler, get_handler
 
 
-def finalizers(active, outside):
+def finalizers(sees, outside):
     """Objects that die in a cycle are finalized within whatever runs when Python collects them."""
     entered = threading.local()
 
     def collected(phase, info):
-        if phase == "start" and not active():
+        if phase == "start" and not sees():
             entered.block = outside()
             entered.block.__enter__()
         elif phase == "stop":

@@ -13,6 +13,8 @@ class Tag:
 
     __slots__ = ("index", "block", "release", "pinned", "hollow", "__weakref__")
 
+    holds = False  # whether other storages live as long as it does
+
     def __init__(self, index, block=None, release=None, pinned=False, hollow=False):
         self.index, self.block, self.release, self.pinned = index, block, release, pinned
         self.hollow = hollow  # compute = "shapes": memory of the host without values
@@ -61,6 +63,7 @@ class ByTable:
     def __init__(self, torch):
         self.lock = threading.Lock()
         self.new, self.old, self.at = [], [], 0  # addresses, and where in old the next questions begin
+        self.again = False  # a tag was dropped that kept other storages alive
         self.tags = {}  # by the address of the storage, which is not used again while there is a weak reference to it
         self.expired, self.forget = torch.UntypedStorage._expired, torch.UntypedStorage._free_weak_ref
         self.storage = torch._C._TensorBase._storage if hasattr(torch._C._TensorBase, "_storage") else torch._C._TensorBase.untyped_storage
@@ -78,10 +81,18 @@ class ByTable:
             self.tags[key] = tag
 
     def _drop(self, key):
-        if self.tags.pop(key, None) is not None:
+        tag = self.tags.pop(key, None)
+        if tag is not None:
             self.forget(key)
+            self.again = self.again or tag.holds
 
     def settle(self, whole):
+        self._settle(whole)
+        while self.again:
+            self.again = False
+            self._settle(True)
+
+    def _settle(self, whole):
         with self.lock:
             whole = whole or len(self.tags) <= self.EACH
             self._ask(self.new, 0, len(self.new))

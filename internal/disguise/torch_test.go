@@ -93,9 +93,13 @@ y.sum().backward(); del y; print(torch.cuda.memory_allocated() - before)`, "5242
 except torch.cuda.OutOfMemoryError as error: print(str(error)[:57])
 print(torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), torch.ones(2, device="cuda").sum().item())`,
 			"CUDA out of memory. Tried to allocate 7.00 GiB (GPU 0; 6.\n0 0 2.0"},
-		{"graphs", `try: torch.cuda.CUDAGraph()
-except RuntimeError as error: print(error)`,
-			"torch.cuda.CUDAGraph is not available in this session: its host has no GPU, and the CPU computes; run the code without the graph"},
+		{"graphs", `x, g = torch.ones(4, device="cuda"), torch.cuda.CUDAGraph()
+with torch.cuda.graph(g): y = x * 2 + 1
+x.fill_(5); g.replay(); print(y.tolist())
+try:
+    with torch.cuda.graph(torch.cuda.CUDAGraph()): x.sum().item()
+except RuntimeError as error: print(str(error.__context__).splitlines()[0])`,
+			"[11.0, 11.0, 11.0, 11.0]\nCUDA error: operation not permitted when stream is capturing"},
 		{"threads", `import threading
 found = []
 t = threading.Thread(target=lambda: found.append(torch.ones(3, device="cuda") * 2)); t.start(); t.join(); print(found[0].device)`, "cuda:0"},

@@ -1,5 +1,6 @@
 """A check of each documented function of torch.cuda, by its name. A check returns None if the function works, which it asserts on
 what the function returns or changes, or "error" or "n/a"."""
+import gc
 import os
 import tempfile
 
@@ -245,6 +246,7 @@ def states():
 @check("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_cached", "max_memory_cached", "empty_cache",
        "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached")
 def amounts():
+    gc.collect()
     cuda.empty_cache()
     cuda.reset_peak_memory_stats()
     before, held = cuda.memory_allocated(), cuda.memory_reserved()
@@ -332,10 +334,20 @@ for name in ("host_memory_stats", "host_memory_stats_as_nested_dict", "reset_acc
              "caching_allocator_disabled"):
     refuses(name, lambda name=name: getattr(cuda, name)())
 refuses("change_current_allocator", lambda: cuda.change_current_allocator(None))
-refuses("use_mem_pool", lambda: cuda.use_mem_pool(None))
-for name in ("MemPool", "MemPoolContext", "CUDAPluggableAllocator"):
-    refuses(name, lambda name=name: getattr(cuda.memory, name)("allocator.so", "allocate", "free"))
-    CHECKS["memory." + name] = lambda name=name: CHECKS[name]()
+
+
+@check("use_mem_pool", "MemPool", "MemPoolContext", "memory.MemPool", "memory.MemPoolContext", "memory.use_mem_pool")
+def private_pool():
+    pool = cuda.MemPool()
+    with cuda.use_mem_pool(pool):
+        x = some(0, 64)
+    y = some(0, 64)
+    owners = {block["address"]: segment["segment_pool_id"] for segment in cuda.memory_snapshot() for block in segment["blocks"]}
+    assert list(owners.values()).count(pool.id) == 2 and pool.use_count() == 1 and x.is_cuda and y.is_cuda
+
+
+refuses("CUDAPluggableAllocator", lambda: cuda.memory.CUDAPluggableAllocator("allocator.so", "allocate", "free"))
+CHECKS["memory.CUDAPluggableAllocator"] = lambda: CHECKS["CUDAPluggableAllocator"]()
 
 # Types
 

@@ -69,11 +69,37 @@ refuses("profiler.init", lambda: cuda.profiler.init("out"))
 
 # Graphs and code that is compiled for the GPU
 
-GRAPHS = "Run the code without the graph."
-for name in ("CUDAGraph", "graph", "graph_pool_handle", "make_graphed_callables", "export_dot", "export_graph_data"):
-    refuses(name, lambda name=name: getattr(cuda.graphs, name)(*([] if name in ("CUDAGraph", "graph_pool_handle") else [None])),
-            shown=name + " is not", remark=GRAPHS)
+RECORDS = "Records operations, and runs them again."
+for name in ("export_dot", "export_graph_data"):
+    refuses(name, lambda name=name: getattr(cuda.graphs, name)(None), shown=name + " is not")
     CHECKS["graphs." + name] = lambda name=name: CHECKS[name]()
+
+
+def captured(**options):
+    graph, x = cuda.CUDAGraph(), some(0, 64)
+    with cuda.graph(graph, **options):
+        assert cuda.is_current_stream_capturing()
+        y = x * 2
+    x.fill_(3)
+    graph.replay()
+    assert y.tolist() == [6] * 16
+    return graph
+
+
+@check("CUDAGraph", "graph", "graph_pool_handle", "graphs.CUDAGraph", "graphs.graph", "graphs.graph_pool_handle", remark=RECORDS)
+def graph():
+    pool = cuda.graph_pool_handle()
+    assert captured(pool=pool).pool() == pool and captured().pool() != pool
+
+
+@check("make_graphed_callables", "graphs.make_graphed_callables", remark=RECORDS)
+def callables():
+    x = torch.ones(4, device="cuda", requires_grad=True)
+    function = cuda.make_graphed_callables(lambda x: x * x, (x,))
+    y = torch.full((4,), 3.0, device="cuda", requires_grad=True)
+    result = function(y)
+    result.sum().backward()
+    assert result.tolist() == [9] * 4 and y.grad.tolist() == [6] * 4
 
 
 @check("is_current_stream_capturing")
@@ -81,17 +107,18 @@ def capturing():
     assert cuda.is_current_stream_capturing() is False
 
 
-@check(*("graphs.register_graph_%s_hook" % name for name in ("capture_end", "capture_start", "destroy", "instantiate", "replay_end", "replay_start")),
-       remark="There are no graphs, so the hook never runs.")
+@check(*("graphs.register_graph_%s_hook" % name for name in ("capture_end", "capture_start", "destroy", "instantiate", "replay_end", "replay_start")))
 def hooks():
-    for name in dir(cuda.graphs):
-        if name.startswith("register_graph_"):
-            getattr(cuda.graphs, name)(print).remove()
-    return "n/a"
+    seen, names = [], [name for name in dir(cuda.graphs) if name.startswith("register_graph_")]
+    handles = [getattr(cuda.graphs, name)(lambda graph, name=name: seen.append(name)) for name in names]
+    captured().reset()
+    for handle in handles:
+        handle.remove()
+    assert set(seen) == set(names), seen
 
 
 @check(*("graph_annotations." + name for name in ("clear_kernel_annotations", "get_kernel_annotations", "is_available", "mark_kernels")),
-       remark="There are no graphs to annotate.")
+       remark="There are no kernels to annotate.")
 def annotations():
     module = __import__("torch.cuda.graph_annotations", fromlist=["x"])
     assert module.is_available() is False and not module.get_kernel_annotations()

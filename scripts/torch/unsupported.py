@@ -28,14 +28,7 @@ def x(size=3, dtype=torch.float32):
     return torch.ones(size, size, device="cuda").to(dtype)
 
 
-# CUDA graphs, streams and handles
-
-case(RuntimeError, "torch.cuda.CUDAGraph " + HERE + "; run the code without the graph")(lambda: torch.cuda.CUDAGraph())
-
-
-@case(RuntimeError, "torch.cuda.make_graphed_callables " + HERE)
-def graphed_callables():
-    torch.cuda.make_graphed_callables(torch.nn.Linear(3, 3).cuda(), (x(),))
+# Streams and handles
 
 
 @case(RuntimeError, "torch.cuda.ExternalStream " + HERE)

@@ -159,6 +159,46 @@ for count in 1000, 5000, 20000:
         table.settle(False)
     assert not table.tags and not table.new and not table.old, count
 
+left, handles = [10 * MIB], iter(range(1, 1 << 30))
+
+
+def take(size):
+    if size > left[0]:
+        return None
+    left[0] -= size
+    return next(handles)
+
+
+def give(handle):
+    left[0] += 2 * MIB
+
+
+# Memory of a private pool stays with its users, and serves no one else. In a capture the cache is not emptied.
+state = allocator.Allocator(take, give)
+state.retain("graph")
+state.retain("graph")
+block = state.allocate(MIB, (1, "graph"))
+state.release(block)
+other = state.allocate(MIB, 1)
+assert block.pool.owner == "graph" and state.allocate(MIB, (1, "graph")) is block and other.segment is not block.segment and left[0] == 6 * MIB
+state.release(block)
+state.release(other)
+state.release_pool("graph")
+state.empty_cache()
+assert left[0] == 8 * MIB and state.in_private_pools() == 2 * MIB
+state.release_pool("graph")
+cached = state.allocate(512, 2)
+state.release(cached)
+state.captures = 1
+try:
+    state.allocate(8 * MIB)
+    sys.exit("a capture empties the cache")
+except allocator.OutOfMemory:
+    pass
+state.captures = 0
+state.empty_cache()
+assert left[0] == 10 * MIB and not state.private and all(pool.owner is None for pool in state.pools.values())
+
 given = settings.Settings("max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:4],garbage_collection_threshold:0.8")
 assert given.max_split == 128 * MIB and given.threshold == 0.8
 assert settings.Settings("roundup_power2_divisions:4").rounded(1200) == 1536

@@ -7,8 +7,8 @@ import sys
 import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, masks
-from . import memory, native, numbers, programs, recurrent, refused, report, script, shapes, signals, storages, streams, tensors, traces
-from . import undo, values, versions, workspaces
+from . import graphs, memory, native, numbers, programs, recurrent, refused, report, script, shapes, signals, storages, streams, tensors
+from . import traces, undo, values, versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -55,6 +55,7 @@ def prepare(torch, session):
     numbers.install(torch)
     versions.install(torch, connection)
     native.install(torch, connection, account, capability, session.get("sms"), products)
+    places.graphs = graphs.install(torch, mode, tags, account, low, rules.as_gpu, without_values is None)
     places.install()
     tensors.install(torch, places, account)
     recurrent.Networks(torch, places, account, mode, without_values).install()

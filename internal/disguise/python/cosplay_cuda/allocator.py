@@ -58,12 +58,14 @@ class Segment:
 
 
 class Pool:
-    """The free blocks of a stream, of small or of large requests, by size and place."""
+    """The free blocks of a stream, of small or of large requests, by size and place. A private pool has an owner, the
+    identifier by which programs name it; a stream of it is a pair (stream, owner)."""
 
-    __slots__ = ("stream", "small", "free", "count")
+    __slots__ = ("stream", "owner", "small", "free", "count")
 
     def __init__(self, stream, small, count):
-        self.stream, self.small, self.count = stream, small, count
+        self.stream, self.owner = stream if type(stream) is tuple else (stream, None)
+        self.small, self.count = small, count
         self.free = []  # (size, segment's number, start, block)
 
     def insert(self, block):
@@ -158,6 +160,8 @@ class Allocator:
         self.segments = {}
         self.numbers = 0
         self.limit = None  # bytes of set_per_process_memory_fraction
+        self.private = {}  # how many graphs and programs use each private pool, by its owner
+        self.captures = 0  # how many graphs are being captured: until they end no cached memory is returned
         self.retries = self.failures = self.taken = self.given = 0
         self.oversize = Counter()
         self.highest = [0, 0]  # the peaks of bytes allocated and reserved before the last reset of the peaks
@@ -260,7 +264,7 @@ class Allocator:
         handle = self._ask(amount) if self.fits(amount) else None
         if handle is None and self._give_oversize(pool, size) and self.fits(amount):
             handle = self._ask(amount)
-        if handle is None:
+        if handle is None and not self.captures:
             # PyTorch returns all that it has cached, and tries once more.
             self.retries += 1
             self._empty()
@@ -306,11 +310,36 @@ class Allocator:
         pool.count.segment.now -= 1
         pool.count.reserved_bytes.now -= block.segment.size
 
-    def _empty(self):
+    def _empty(self, owners=None):
+        """Returns the free segments of all pools, or of the private pools of some owners. Private pools in use keep theirs."""
         for pool in self.pools.values():
-            for entry in list(pool.free):
-                if not entry[3].before and not entry[3].after:
-                    self._give(pool, entry[3])
+            if pool.owner in owners if owners else pool.owner is None or not self.private.get(pool.owner):
+                for entry in list(pool.free):
+                    if not entry[3].before and not entry[3].after:
+                        self._give(pool, entry[3])
+        if self.private:
+            self._forget_private()
+
+    def _forget_private(self):
+        """Forgets private pools that have neither a user nor memory."""
+        kept = {segment.pool.owner for segment in self.segments.values()}
+        for owner in [owner for owner, uses in self.private.items() if not uses and owner not in kept]:
+            del self.private[owner]
+            for key in [key for key, pool in self.pools.items() if pool.owner == owner]:
+                del self.pools[key]
+
+    def retain(self, owner):
+        """Adds a user of a private pool. Its memory stays with it until all users have released it."""
+        with self.settled():
+            self.private[owner] = self.private.get(owner, 0) + 1
+
+    def release_pool(self, owner):
+        with self.settled():
+            self.private[owner] -= 1
+
+    def in_private_pools(self):
+        """The bytes of free blocks in private pools, which other memory cannot use."""
+        return sum(entry[0] for pool in self.pools.values() if pool.owner is not None for entry in pool.free)
 
     @contextlib.contextmanager
     def settled(self):
@@ -324,10 +353,10 @@ class Allocator:
             finally:
                 self.busy = inner
 
-    def empty_cache(self):
+    def empty_cache(self, *owners):
         with self.settled() as alone:
             if alone:
-                self._empty()
+                self._empty(owners)
 
     def _settle_all(self):
         if self.settle:

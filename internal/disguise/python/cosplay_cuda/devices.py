@@ -175,6 +175,8 @@ class Devices:
                 self.booking.check_generator(kwargs["generator"], index)
             pinned = kwargs.pop("pin_memory", False)
             before = local.target
+            if name == "tensor" and index >= 0:
+                self.graphs.refuse()
             if data and name != "tensor":
                 result = share(args, kwargs, index)
             else:
@@ -197,6 +199,8 @@ class Devices:
             finally:
                 local.target = before
             first = args[0] if args else None
+            if index >= 0 and self.of(result) != index:
+                self.graphs.refuse()
             if result is first:
                 return result if self.of(result) == index else self.move(result, index)
             if isinstance(first, Tensor) and self.of(first) == index:

@@ -27,8 +27,23 @@ def invalid_device(torch):
     text = "CUDA error: invalid device ordinal"
     if kind is not RuntimeError:
         text += "\nGPU device may be out of range, do you have enough GPUs?"
-    text += ("\nCUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect."
-             "\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1")
+    text += HINTS
+    if version(torch) >= (2, 0):
+        text += "\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    return kind(text)
+
+
+HINTS = ("\nCUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect."
+         "\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1")
+
+
+def of_cuda(torch, text, name):
+    """An error of CUDA itself. name is CUDA's for its number."""
+    kind = getattr(torch, "AcceleratorError", RuntimeError)
+    text = "CUDA error: " + text
+    if kind is not RuntimeError:
+        text += "\nSearch for `%s' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more information." % name
+    text += HINTS
     if version(torch) >= (2, 0):
         text += "\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
     return kind(text)
@@ -84,14 +99,14 @@ def out_of_memory(torch, device, state, requested, free, total):
         allowed = "" if state.limit is None else "%s allowed; " % size(state.limit)
         return kind(text % (size(requested), device, size(total), size(allocated), size(free), allowed, size(reserved)))
     text = ("CUDA out of memory. Tried to allocate %s. GPU %d has a total capac%s of %s of which %s is free. Including non-PyTorch memory, this "
-            "process has %s memory in use. %sOf the allocated memory %s is allocated by PyTorch, and %s is reserved by PyTorch but unallocated. "
+            "process has %s memory in use. %sOf the allocated memory %s is allocated by PyTorch, %sand %s is reserved by PyTorch but unallocated. "
             "If reserved but unallocated memory is large try setting %s to avoid fragmentation.  See documentation for Memory Management %s")
-    newer = version(torch) >= (2, 2)
+    newer, private = version(torch) >= (2, 2), state.in_private_pools()
     allowed = "" if state.limit is None else "%s allowed; " % size(state.limit)
     where = " (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
     return kind(text % (
-        size(requested), device, "ity" if newer else "ty", size(total), size(free), size(total - free), allowed, size(allocated),
-        size(reserved - allocated), "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" if newer else "max_split_size_mb",
+        size(requested), device, "ity" if newer else "ty", size(total), size(free), size(total - free), allowed, size(allocated + private),
+        "with %s allocated in private pools (e.g., CUDA Graphs), " % size(private) if private else "", size(reserved - allocated - private), "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" if newer else "max_split_size_mb",
         where if newer else "and PYTORCH_CUDA_ALLOC_CONF"))
 
 

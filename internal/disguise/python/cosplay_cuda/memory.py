@@ -28,6 +28,7 @@ class Memory:
     def __init__(self, torch, driver, tags, stream):
         self.torch, self.driver, self.tags = torch, driver, tags
         self.stream = stream  # returns the number of a device's current stream
+        self.place = stream  # and this the stream, or its part of a private pool, that memory is taken from
         self.allocators = {}
         self.settings = None
         self.forked = False
@@ -53,13 +54,13 @@ class Memory:
             return Tag(index)
         state = self.allocators.get(index) or self.of(index)
         try:
-            block = state.allocate(size, self.stream(index))
+            block = state.allocate(size, self.place(index))
         except allocator.OutOfMemory:
             free, total = self.driver.memory(index)
             raise self.noted(errors.out_of_memory(self.torch, index, state, size, free, total)) from None
         tag = Tag(index, block, state.release)
         if block is None:
-            state.later.append((tag, size, self.stream(index)))
+            state.later.append((tag, size, self.place(index)))
         elif state.later:
             self.book_later(state)
         return tag

@@ -153,7 +153,7 @@ def functions(torch, driver, memory, capability, sms):
                 found.append({
                     "device": device, "address": segment.handle, "total_size": segment.size, "allocated_size": used, "active_size": used,
                     "requested_size": sum(wanted for _, _, wanted, taken in blocks if taken), "stream": segment.pool.stream,
-                    "segment_type": "small" if segment.pool.small else "large", "segment_pool_id": (0, 0), "is_expandable": False, "frames": [],
+                    "segment_type": "small" if segment.pool.small else "large", "segment_pool_id": segment.pool.owner or (0, 0), "is_expandable": False, "frames": [],
                     "blocks": [{"size": size, "requested_size": wanted, "address": segment.handle + at, "frames": [],
                                 "state": "active_allocated" if taken else "inactive"} for at, size, wanted, taken in blocks]})
         return found if errors.version(torch) < (2, 1) else {"segments": found, "device_traces": [[] for _ in range(driver.count())],
@@ -190,8 +190,8 @@ def functions(torch, driver, memory, capability, sms):
         "_cuda_getDefaultStream": default_stream,
         "_cuda_getCurrentRawStream": streams.stream_of,
         "_cuda_setStream": set_stream,
-        "_cuda_isCurrentStreamCapturing": lambda: False,
         "_cuda_emptyCache": memory.empty_cache,
+        "_host_emptyCache": lambda: None,
         "_cuda_memoryStats": lambda index: nested(of_device(index).stats()),
         "_cuda_resetAccumulatedMemoryStats": lambda index: of_device(index).reset_totals(),
         "_cuda_resetPeakMemoryStats": lambda index: of_device(index).reset_peaks(),
@@ -215,8 +215,7 @@ def functions(torch, driver, memory, capability, sms):
 
 # What PyTorch's Python code asks of torch._C besides: each is an error that states the function.
 WITHOUT = (
-    "_cuda_attach_out_of_memory_observer", "_cuda_cudaHostAllocator", "_cuda_getAllocator", "_cuda_beginAllocateCurrentStreamToPool",
-    "_cuda_endAllocateCurrentStreamToPool", "_cuda_releasePool", "_cuda_getCheckpointState", "_cuda_setCheckpointPoolState",
+    "_cuda_attach_out_of_memory_observer", "_cuda_cudaHostAllocator", "_cuda_getAllocator", "_cuda_getCheckpointState", "_cuda_setCheckpointPoolState",
     "_cuda_checkPoolLiveAllocations", "_cuda_cudaCachingAllocator_set_allocator_settings",
 )
 
@@ -243,7 +242,7 @@ def install(torch, driver, memory, capability, sms, workspaces):
     cuda.nvtx._nvtx = Range()
     torch.backends.cuda.is_built = lambda: True
     base, event = streams.make(torch)
-    for name, kind in (("_CudaStreamBase", base), ("_CudaEventBase", event), ("_CUDAGraph", type("_CUDAGraph", (object,), {}))):
+    for name, kind in (("_CudaStreamBase", base), ("_CudaEventBase", event)):
         builds.rebase(torch, name, kind)
     cuda.has_half = True
     torch._C._CudaDeviceProperties = cuda._CudaDeviceProperties = Properties

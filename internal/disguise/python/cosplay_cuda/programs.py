@@ -91,10 +91,12 @@ def autograd(torch, devices):
         return type(gradients)(result) if type(gradients) in (list, tuple) else result
 
     def wrap(function, gradients):
+        first_name = next(iter(inspect.signature(function).parameters))
         place = list(inspect.signature(function).parameters).index(gradients) - 1
 
         @functools.wraps(function)
-        def run(tensors, *args, **kwargs):
+        def run(*args, **kwargs):
+            tensors, args = (args[0], args[1:]) if args else (kwargs.pop(first_name, ()), args)
             if kwargs.get(gradients) is not None:
                 kwargs[gradients] = placed(tensors, kwargs[gradients])
             elif len(args) > place and args[place] is not None:

@@ -9,8 +9,8 @@ from . import errors
 
 # Functions of torch.cuda and its modules. Those with a value take this value, which changes nothing.
 FUNCTIONS = {
-    "": ("current_blas_handle", "current_solver_handle", "get_stream_from_external", "use_mem_pool"),
-    "graphs": ("graph_pool_handle", "make_graphed_callables", "export_dot", "export_graph_data"),
+    "": ("current_blas_handle", "current_solver_handle", "get_stream_from_external"),
+    "graphs": ("export_dot", "export_graph_data"),
     "memory": ("change_current_allocator", "caching_allocator_disabled", "host_memory_stats", "host_memory_stats_as_nested_dict",
                "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats"),
     "nccl": ("all_gather", "all_reduce", "broadcast", "init_rank", "reduce", "reduce_scatter", "unique_id"),
@@ -28,14 +28,13 @@ UNLESS = {
     "tunable": {"enable": (False,), "tuning_enable": (False,), "record_untuned_enable": (False,)},
 }
 CLASSES = {
-    "": ("CUDAGraph", "ExternalStream", "graph"),
-    "memory": ("CUDAPluggableAllocator", "MemPool", "MemPoolContext"),
+    "": ("ExternalStream",),
+    "memory": ("CUDAPluggableAllocator",),
     "gds": ("GdsFile",),
     "green_contexts": ("GreenContext",),
 }
 INSTEAD = {
-    "CUDAGraph": "run the code without the graph", "graph": "run the code without the graph",
-    "make_graphed_callables": "run the code without the graph", "set_sync_debug_mode": "leave it at \"default\"",
+    "set_sync_debug_mode": "leave it at \"default\"",
     "sparse": "use torch.sparse_coo_tensor with device=\"cuda\"", "all_reduce": "use torch.distributed or torch.cuda.comm", "caching_allocator_enable": "leave it enabled",
 }
 # Settings of PyTorch's allocator that change how much memory a program takes, and that are not modelled.

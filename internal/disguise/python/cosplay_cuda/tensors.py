@@ -67,6 +67,8 @@ def install(torch, devices, memory):
         unknown = set(kwargs) - {"non_blocking", "copy", "memory_format"}
         if unknown:
             return c_to(self, *args, **kwargs)
+        if not (rest[0] if rest else kwargs.get("non_blocking")) and min(place, of(self)) < 0:
+            devices.graphs.refuse()  # a copy that waits
         return move(self, place, dtype, kwargs.get("memory_format"))
 
     def cuda(self, device=None, non_blocking=False, memory_format=None):
@@ -76,8 +78,8 @@ def install(torch, devices, memory):
         if place is None or place < 0:
             raise RuntimeError("Invalid device, must be cuda device")
         if memory_format is None:
-            return to(self, devices.device(place))
-        return to(self, devices.device(place), memory_format=memory_format)
+            return to(self, devices.device(place), non_blocking=non_blocking)
+        return to(self, devices.device(place), non_blocking=non_blocking, memory_format=memory_format)
 
     def to_cpu(self, memory_format=None):
         if memory_format is None:
@@ -130,6 +132,8 @@ def install(torch, devices, memory):
         return c_numpy(self, *args, **kwargs)
 
     def tolist(self):
+        if of(self) >= 0:
+            devices.graphs.refuse()
         if self.dim():  # a number alone is an operation, which is counted there
             count(CPU, of(self), self)
         before, local.counted = local.counted, True

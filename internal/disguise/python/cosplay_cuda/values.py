@@ -56,6 +56,8 @@ def tensors(torch, shapes, devices):
     def item(self):
         if not is_hollow(self) or self.numel() != 1:
             return c_item(self)
+        if self.is_cuda:
+            devices.graphs.refuse()
         if not warned:
             warned.append(True)
             warnings.warn('nothing is computed in this session (compute = "shapes"): Tensor.item() returns nan', stacklevel=2)

@@ -66,7 +66,13 @@ class ByTable:
         self.again = False  # a tag was dropped that kept other storages alive
         self.tags = {}  # by the address of the storage, which is not used again while there is a weak reference to it
         self.expired, self.forget = torch.UntypedStorage._expired, torch.UntypedStorage._free_weak_ref
-        self.storage = torch._C._TensorBase._storage if hasattr(torch._C._TensorBase, "_storage") else torch._C._TensorBase.untyped_storage
+        # To catch PyTorch's error of a tensor without storage takes a millisecond in these versions.
+        self.has, self.find = torch._C._has_storage, getattr(torch._C._TensorBase, "_storage", None) or torch._C._TensorBase.untyped_storage
+
+    def storage(self, tensor):
+        if not self.has(tensor):
+            raise NotImplementedError("this tensor has no storage")
+        return self.find(tensor)
 
     def of_storage(self, storage):
         return self.tags.get(storage._cdata)
@@ -118,11 +124,11 @@ class ByTable:
         return start + len(asked)
 
     def reader(self):
-        storage, find = self.storage, self.tags.get
+        has, storage, find = self.has, self.find, self.tags.get
 
         def tag_of(tensor):
             try:
-                return find(storage(tensor)._cdata)
+                return find(storage(tensor)._cdata) if has(tensor) else of_parts(tensor, tag_of)
             except (RuntimeError, NotImplementedError, AttributeError):
                 return of_parts(tensor, tag_of)
 

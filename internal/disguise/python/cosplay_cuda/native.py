@@ -235,7 +235,7 @@ def install(torch, driver, memory, capability, sms, workspaces):
             if hasattr(module, name):
                 setattr(module, name, function)
     cuda = torch.cuda
-    cuda._cudart = Runtime(driver)
+    cuda._cudart = torch._C._cudart = Runtime(driver)
     cuda._is_in_bad_fork = provided["_cuda_isInBadFork"]
     cuda._exchange_device, cuda._maybe_exchange_device = provided["_cuda_exchangeDevice"], provided["_cuda_maybeExchangeDevice"]
     refused.replace(torch, "", "device_count", lambda: driver.count())

@@ -41,9 +41,10 @@ type pythonFigures struct {
 	Compute string `json:"compute,omitempty"` // see resource.Session
 
 	// What PyTorch reports of the target; without them, what CUDA reports.
-	Capability string `json:"capability,omitempty"` // "7.5"
-	SMs        int    `json:"sms,omitempty"`
-	MemoryMiB  int    `json:"memory_mib,omitempty"`
+	Capability string  `json:"capability,omitempty"` // "7.5"
+	SMs        int     `json:"sms,omitempty"`
+	MemoryMiB  int     `json:"memory_mib,omitempty"`
+	L2MiB      float64 `json:"l2_mib,omitempty"`
 }
 
 // NeedsPython reports whether a session needs the Python part. Otherwise cosplay does not affect Python.
@@ -61,7 +62,8 @@ func reportsTarget(s resource.Session) bool {
 func pythonTree(s resource.Session) (*tree, error) {
 	shown := pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict, Compute: s.Compute}
 	if reportsTarget(s) {
-		shown.Capability, shown.SMs, shown.MemoryMiB = s.Target.ComputeCapability, s.Target.SMs, s.Target.MemoryMiB
+		shown.Capability, shown.SMs = s.Target.ComputeCapability, s.Target.SMs
+		shown.MemoryMiB, shown.L2MiB = s.Target.MemoryMiB, s.Target.L2MiB
 	}
 	figures, err := json.Marshal(shown)
 	if err != nil {

@@ -253,6 +253,33 @@ def streams_of_the_accelerator():
     event.synchronize()
 
 
+@case(since=(2, 6))
+def functions_of_the_accelerator():
+    module, x = torch.accelerator, torch.ones(3, device="cuda")
+    assert module.is_available() and module.current_accelerator().type == "cuda" and module.device_count() == 2 and module.current_device_index() == 0
+    module.synchronize()
+    if VERSION >= (2, 14):
+        memory = module.memory
+        assert torch.float32 in module.get_device_capability()["supported_dtypes"]
+        assert memory.get_memory_info() == module.get_memory_info() == torch.cuda.mem_get_info() and memory.empty_host_cache() is None
+        assert memory.memory_allocated() == torch.cuda.memory_allocated() and memory.memory_reserved() == torch.cuda.memory_reserved()
+        assert module.random.initial_seed() == torch.initial_seed() and torch.equal(module.random.get_rng_state(), torch.get_rng_state())
+        graph = module.Graph()
+        with torch.Stream("cuda"), graph:
+            y = x * 2
+        x.fill_(4)
+        graph.replay()
+        assert y.tolist() == [8] * 3
+
+
+@case
+def marks_of_autograd():
+    with torch.autograd.profiler.emit_nvtx():
+        assert (torch.ones(3, device="cuda") * 2).sum().item() == 6
+    if hasattr(torch.cuda.get_device_properties(0), "L2_cache_size"):
+        assert torch.cuda.get_device_properties(1).L2_cache_size == 3 << 20  # the target's
+
+
 @case
 def device_in_torchscript():
     @torch.jit.script

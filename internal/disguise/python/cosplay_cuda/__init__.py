@@ -54,7 +54,7 @@ def prepare(torch, session):
     places = devices.Devices(torch, mode, tags, counters, account)
     numbers.install(torch)
     versions.install(torch, connection)
-    native.install(torch, connection, account, capability, session.get("sms"), products)
+    native.install(torch, connection, account, capability, session, products)
     places.graphs = graphs.install(torch, mode, tags, account, low, rules.as_gpu, without_values is None)
     places.install()
     tensors.install(torch, places, account)

@@ -91,7 +91,10 @@ class Graphs:
 
 def install(torch, mode, tags, memory, *computing):
     graphs = Graphs(torch, mode, tags, memory, *computing)
-    builds.rebase(torch, "_CUDAGraph", graph_class(torch, graphs))
+    base = graph_class(torch, graphs)
+    for name in ("_CUDAGraph", "_acceleratorGraph"):
+        if hasattr(torch._C, name):
+            builds.rebase(torch, name, base)
     pools(torch, graphs)
     provided = {
         "_graph_pool_handle": graphs.handle,

@@ -17,12 +17,14 @@ ATTRIBUTES = {
 class Properties(object):
     """What torch.cuda.get_device_properties returns."""
 
-    def __init__(self, driver, index, capability, sms=None):
+    def __init__(self, driver, index, capability, figures):
         self.name, self.total_memory = driver.name(index), driver.total(index)
         self.major, self.minor = capability()
-        self.multi_processor_count = sms or driver.attribute(SM_COUNT, index)
+        self.multi_processor_count = figures.get("sms") or driver.attribute(SM_COUNT, index)
         for name, number in ATTRIBUTES.items():
             setattr(self, name, driver.attribute(number, index))
+        if figures.get("l2_mib"):
+            self.L2_cache_size = int(figures["l2_mib"] * 1024) << 10
         self.is_integrated, self.is_multi_gpu_board = bool(self.is_integrated), bool(self.is_multi_gpu_board)
         number = "".join("%02x" % byte for byte in driver.uuid(index))
         self.uuid = "-".join((number[:8], number[8:12], number[12:16], number[16:20], number[20:]))
@@ -91,7 +93,7 @@ class Range(object):
     markA = deviceRangeStart = deviceRangeEnd = rangeEnd
 
 
-def functions(torch, driver, memory, capability, sms):
+def functions(torch, driver, memory, capability, figures):
     """The functions by their names in torch._C."""
     current = streams.current
 
@@ -118,7 +120,7 @@ def functions(torch, driver, memory, capability, sms):
         count = driver.count()
         # The CPU computes, so its generator is that of every device: the same seed gives the numbers of the CPU.
         torch.cuda.default_generators = (torch.default_generator,) * count
-        known = [Properties(driver, index, capability, sms) for index in range(count)]
+        known = [Properties(driver, index, capability, figures) for index in range(count)]
         torch.cuda._get_device_properties = known.__getitem__
 
     def of_device(index):
@@ -192,6 +194,7 @@ def functions(torch, driver, memory, capability, sms):
         "_cuda_setStream": set_stream,
         "_cuda_emptyCache": memory.empty_cache,
         "_host_emptyCache": lambda: None,
+        "_cuda_memGetInfo": driver.memory,
         "_cuda_memoryStats": lambda index: nested(of_device(index).stats()),
         "_cuda_resetAccumulatedMemoryStats": lambda index: of_device(index).reset_totals(),
         "_cuda_resetPeakMemoryStats": lambda index: of_device(index).reset_peaks(),
@@ -220,8 +223,8 @@ WITHOUT = (
 )
 
 
-def install(torch, driver, memory, capability, sms, workspaces):
-    provided = functions(torch, driver, memory, capability, sms)
+def install(torch, driver, memory, capability, figures, workspaces):
+    provided = functions(torch, driver, memory, capability, figures)
     provided.update(workspaces.functions())
     provided.update((name, named(name)) for name in WITHOUT)
     if not hasattr(torch._C, "_cuda_CUDAAllocator_AllocatorState"):
@@ -306,6 +309,11 @@ def accelerate(torch, provided):
     torch._C._accelerator_synchronizeDevice = lambda device: None
     torch._C._accelerator_getStream = lambda index: torch.cuda.current_stream(index)
     torch._C._accelerator_setStream = lambda stream: torch.cuda.set_stream(stream)
+    dtypes = {value for value in vars(torch).values() if isinstance(value, torch.dtype)}
+    torch._C._accelerator_getDeviceCapability = lambda index: {"supported_dtypes": dtypes}
+    torch._C._accelerator_getMemoryInfo = provided["_cuda_memGetInfo"]
+    torch._C._accelerator_getDefaultGenerator = lambda index: torch.default_generator
+    torch._C._accelerator_emptyHostCache = provided["_host_emptyCache"]
     torch._C._accelerator_exchangeDevice = provided["_cuda_exchangeDevice"]
     torch._C._accelerator_maybeExchangeDevice = provided["_cuda_maybeExchangeDevice"]
     torch._C._accelerator_isAllocatorInitialized = torch.cuda.is_initialized

@@ -324,10 +324,25 @@ def caching():
     raises(RuntimeError, "torch.cuda.caching_allocator_enable " + NO_GPU, lambda: cuda.caching_allocator_enable(False))
 
 
-@check("memory._record_memory_history", remark="Anything but None raises an error.")
+@check("memory._record_memory_history")
 def history():
-    cuda.memory._record_memory_history(None)
-    raises(RuntimeError, "torch.cuda.memory._record_memory_history " + NO_GPU, lambda: cuda.memory._record_memory_history(True))
+    memory, old = cuda.memory, not hasattr(cuda.memory, "_dump_snapshot")
+    memory._record_memory_history(True) if old else memory._record_memory_history(max_entries=100)
+    x = some(size=3000)
+    found = memory._snapshot()
+    blocks = [block for segment in (found if old else found["segments"]) for block in segment["blocks"]]
+    places = [block["history"][0]["frames"] if old else block["frames"] for block in blocks if block.get("history" if old else "frames")]
+    assert [[frame["name"] for frame in frames][:2] for frames in places] == [["some", "history"]], places
+    del x
+    some(size=600)
+    if not old:
+        trace = [(entry["action"], entry["size"]) for entry in memory._snapshot()["device_traces"][0] if not entry["action"].startswith("segment")]
+        assert trace == [("alloc", 3000), ("free_requested", 3000), ("free_completed", 3000), ("alloc", 600), ("free_requested", 600),
+                         ("free_completed", 600)], trace
+    memory._record_memory_history(False) if old else memory._record_memory_history(None)
+    some()
+    found = memory._snapshot()
+    assert old or not any(found["device_traces"])
 
 
 for name in ("host_memory_stats", "host_memory_stats_as_nested_dict", "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats",

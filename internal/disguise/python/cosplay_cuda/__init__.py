@@ -7,8 +7,8 @@ import sys
 import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, masks
-from . import graphs, memory, native, numbers, programs, recurrent, refused, report, script, shapes, signals, storages, streams, tensors
-from . import traces, undo, values, versions, workspaces
+from . import graphs, history, memory, native, numbers, programs, recurrent, refused, report, script, shapes, signals, storages, streams
+from . import tensors, traces, undo, values, versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -56,6 +56,7 @@ def prepare(torch, session):
     versions.install(torch, connection)
     native.install(torch, connection, account, capability, session, products)
     places.graphs = graphs.install(torch, mode, tags, account, low, rules.as_gpu, without_values is None)
+    history.install(torch, account, places.graphs)
     places.install()
     tensors.install(torch, places, account)
     recurrent.Networks(torch, places, account, mode, without_values).install()

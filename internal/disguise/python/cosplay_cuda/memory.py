@@ -32,6 +32,7 @@ class Memory:
         self.allocators = {}
         self.settings = None
         self.forked = False
+        self.observers = []  # the program's functions that are called when there is no memory
         self.refused, self.refusal = 0, ""  # how often the program got PyTorch's error, and its last text
 
     def of(self, index):
@@ -40,13 +41,18 @@ class Memory:
             if self.forked:
                 raise RuntimeError(errors.FORKED)
             if self.settings is None:
-                text = next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
-                self.settings = settings.Settings(text)
-                refused.warn_of_settings(self.settings.pairs(text))
+                self.set(next((os.environ[name] for name in VARIABLES if os.environ.get(name)), ""))
             state = self.allocators.setdefault(index, allocator.Allocator(
                 lambda size: self.driver.take(index, size), lambda handle: self.driver.give(index, handle), self.settings,
                 None if self.tags.exact else self.tags.settle, lambda size: size <= self.driver.memory(index)[0]))
         return state
+
+    def set(self, text):
+        """Settings of the allocators, as PYTORCH_CUDA_ALLOC_CONF has them."""
+        self.settings = settings.Settings(text)
+        refused.warn_of_settings(self.settings.pairs(text))
+        for state in self.allocators.values():
+            state.settings = self.settings
 
     def tag(self, index, size):
         """The tag of a new storage of this size, booked."""
@@ -57,6 +63,8 @@ class Memory:
             block = state.allocate(size, self.place(index))
         except allocator.OutOfMemory:
             free, total = self.driver.memory(index)
+            for observer in self.observers:
+                observer(index, size, total, free)
             raise self.noted(errors.out_of_memory(self.torch, index, state, size, free, total)) from None
         tag = Tag(index, block, state.release)
         if block is None:
@@ -76,6 +84,7 @@ class Memory:
 
     def noted(self, error):
         # A frame that raises its own variable would be in a cycle with it, and keep the program's tensors alive.
+        self.observers = []  # the program's functions that are called when there is no memory
         self.refused, self.refusal = self.refused + 1, str(error)
         return error
 

@@ -206,10 +206,11 @@ def functions(torch, driver, memory, capability, figures):
         "_cuda_cudaCachingAllocator_raw_delete": raw_delete,
         "_cuda_lock_mutex": lambda: None,
         "_cuda_unlock_mutex": lambda: None,
-        "_cuda_isHistoryEnabled": lambda: False,
         "_cuda_set_cudnn_benchmark_limit": lambda limit: None,
         "_cuda_get_cudnn_benchmark_limit": lambda: 10,
         "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
+        "_cuda_cudaCachingAllocator_set_allocator_settings": memory.set,
+        "_accelerator_setAllocatorSettings": memory.set,
         "_cuda_tunableop_is_enabled": lambda: False,
         "_cuda_tunableop_tuning_is_enabled": lambda: False,
         "_cuda_record_untuned_is_enabled": lambda: False,
@@ -218,8 +219,8 @@ def functions(torch, driver, memory, capability, figures):
 
 # What PyTorch's Python code asks of torch._C besides: each is an error that states the function.
 WITHOUT = (
-    "_cuda_attach_out_of_memory_observer", "_cuda_cudaHostAllocator", "_cuda_getAllocator", "_cuda_getCheckpointState", "_cuda_setCheckpointPoolState",
-    "_cuda_checkPoolLiveAllocations", "_cuda_cudaCachingAllocator_set_allocator_settings",
+    "_cuda_cudaHostAllocator", "_cuda_getAllocator", "_cuda_getCheckpointState", "_cuda_setCheckpointPoolState",
+    "_cuda_checkPoolLiveAllocations",
 )
 
 

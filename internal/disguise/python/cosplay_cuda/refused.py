@@ -24,7 +24,7 @@ FUNCTIONS = {
 # The values that change nothing, by function; each other value is refused.
 UNLESS = {
     "": {"set_sync_debug_mode": (0, "default")},
-    "memory": {"caching_allocator_enable": (True,), "_record_memory_history": (None, False)},
+    "memory": {"caching_allocator_enable": (True,)},
     "tunable": {"enable": (False,), "tuning_enable": (False,), "record_untuned_enable": (False,)},
 }
 CLASSES = {

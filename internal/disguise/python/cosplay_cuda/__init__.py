@@ -59,7 +59,7 @@ def prepare(torch, session):
     history.install(torch, account, places.graphs)
     places.install()
     tensors.install(torch, places, account)
-    recurrent.Networks(torch, places, account, mode, without_values).install()
+    recurrent.Networks(torch, places, account, products, mode, without_values).install()
     programs.install(torch, places, mode, session, capability)
     script.install(torch, places)
     traces.install(torch, places)

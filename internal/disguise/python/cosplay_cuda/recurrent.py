@@ -104,6 +104,7 @@ class Call:
         """Books the results in the order in which a GPU allocates them. Returns the tag of the buffer for the backward pass."""
         memory = self.networks.memory
         copy = memory.tag(self.index, self.copied)
+        self.take_workspace()
         self.networks.devices.put(results, self.index)
         kept = memory.tag(self.index, self.kept())
         del copy
@@ -125,11 +126,17 @@ class Call:
             beside += [self.bytes(size) for size, gradient in zip(sizes, given) if gradient is None or not gradient.is_contiguous()]
             beside += [self.bytes(leaf.size()) for leaf, gradient in zip(leaves[:1 + self.states], result) if gradient is None]
         else:
+            self.take_workspace()
             beside.append(self.rows * self.hidden * GATES[self.kind] * self.width)
         tags = [memory.tag(self.index, size) for size in beside]
         self.networks.devices.put(result, self.index)
         del tags
         self.networks.counted(1, 2 * self.flops)
+
+    def take_workspace(self):
+        """A cell has matrix products of cuBLAS, those of nn.RNNCell with a bias."""
+        if self.cell:
+            self.networks.products.take(self.index, self.kind not in ("lstm", "gru") and self.group == 4)
 
     def bytes(self, size):
         result = self.width
@@ -146,8 +153,8 @@ class Call:
 
 
 class Networks:
-    def __init__(self, torch, devices, memory, mode, shapes):
-        self.torch, self.devices, self.memory, self.mode, self.shapes = torch, devices, memory, mode, shapes
+    def __init__(self, torch, devices, memory, products, mode, shapes):
+        self.torch, self.devices, self.memory, self.products, self.mode, self.shapes = torch, devices, memory, products, mode, shapes
         self.kinds = (torch.Tensor, torch.nn.Parameter)
         self.depth, self.at = torch._C._len_torch_dispatch_stack, torch._C._get_dispatch_stack_at
         self.functions, self.function_at = torch._C._len_torch_function_stack, torch._C._get_function_stack_at

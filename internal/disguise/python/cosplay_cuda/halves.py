@@ -68,16 +68,21 @@ class Halves:
         return self.run(func, args, kwargs)
 
     def has_low(self, args, kwargs):
-        changed = []
-        self.widen([*args, *kwargs.values()], changed)
-        return bool(changed)
+        changed, given = [], [*args, *kwargs.values()]
+        self.widen(given, changed)
+        return bool(changed or self.asked(given))
+
+    def asked(self, given):
+        """The low precisions that the program asks a result in."""
+        return [value for value in given if isinstance(value, self.dtype) and value in self.wide]
 
     def run(self, func, args, kwargs, first_alone=False, promotes=False):
         """Runs an operation on operands in float32, and rounds its results, or the first one alone. promotes: the operation takes
         operands of several types, and its results have the type that PyTorch promotes them to."""
         changed = []
         wide_args, wide_kwargs = self.widen(list(args), changed), {name: self.widen(value, changed) for name, value in kwargs.items()}
-        if not changed:
+        asked = self.asked([*args, *kwargs.values()])
+        if not changed and not asked:
             return func(*args, **kwargs)
         result = func(*wide_args, **wide_kwargs)
         written = {id(tensor) for tensor in self.written(func, args, kwargs)}
@@ -89,8 +94,8 @@ class Halves:
             return originals[id(result)]
         if any(isinstance(value, self.dtype) and value not in self.wide for value in (*args, *kwargs.values())):
             return result  # of the type that the program asks for
-        to = self.rounded[changed[0][0].dtype]
-        if promotes:
+        to = self.rounded[asked[0] if asked else changed[0][0].dtype]
+        if promotes and not asked:
             scalars = not any(before.dim() for before, part in changed)
             if any(isinstance(arg, self.Tensor) and arg.dtype in to and (scalars or arg.dim()) for arg in args):
                 return result

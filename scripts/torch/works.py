@@ -198,6 +198,7 @@ def halves_are_promoted():
         number, row = torch.tensor(1.5, dtype=low, device=first), torch.ones(3, device=first)
         assert (row * number).dtype is (number + row[0]).dtype is nn.functional.mse_loss(row.to(low), row).dtype is torch.float32
         assert (row.to(low) * row[0]).dtype is (number * 2.5).dtype is low
+        assert torch.prod(row, dtype=low).dtype is low
 
 
 @case
@@ -511,6 +512,17 @@ def storage_of_another_device():
                     assert tensor.device == other.device
                 except RuntimeError as error:
                     assert tensor.device != other.device and "on device \"%s\"" % tensor.device in str(error), error
+
+
+@case
+def quantile_on_another_device():
+    for function in torch.quantile, torch.Tensor.nanquantile, lambda source, q: source.take_along_dim(q.long()):
+        try:
+            function(torch.ones(3, device=first), torch.ones(1))
+        except RuntimeError as error:
+            assert "on the same device as the input tensor" in str(error) or "torch.take_along_dim()" in str(error), error
+        else:
+            raise AssertionError("tensors of two devices are accepted")
 
 
 @case

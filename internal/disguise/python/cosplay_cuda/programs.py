@@ -19,23 +19,27 @@ def install(torch, devices, mode, session, capability):
     cudnn(torch)
     ctc(torch, devices)
     rank(torch, devices)
-    along(torch, devices)
+    compared(torch, devices)
 
 
-def along(torch, devices):
-    """This function compares devices in C++, where all tensors are on the CPU, and its parts accept others."""
-    original = torch.take_along_dim
+def compared(torch, devices):
+    """These functions compare devices in C++, where all tensors are on the CPU, and their parts accept others or have another error."""
+    along = "Expected tensor to have {first} Device, but got tensor with {other} Device (while checking arguments for torch.take_along_dim():)"
+    quantile = "quantile() {name} tensor must be on the same device as the input tensor"
 
-    @functools.wraps(original)
-    def take_along_dim(input, indices, *args, **kwargs):
-        given = [tensor for tensor in (input, indices, kwargs.get("out")) if isinstance(tensor, torch.Tensor)]
-        for tensor in given:
-            if devices.of(tensor) != devices.of(given[0]):
-                raise RuntimeError("Expected tensor to have %s Device, but got tensor with %s Device (while checking arguments for torch.take_along_dim():)"
-                                   % (given[0].device, tensor.device))
-        return original(input, indices, *args, **kwargs)
+    def compare(original, second, text):
+        @functools.wraps(original)
+        def run(input, *args, **kwargs):
+            for name, value in (second, args[0] if args else kwargs.get(second)), ("out", kwargs.get("out")):
+                if isinstance(value, torch.Tensor) and devices.of(value) != devices.of(input):
+                    raise RuntimeError(text.format(name=name, first=input.device, other=value.device))
+            return original(input, *args, **kwargs)
 
-    torch.take_along_dim = take_along_dim
+        return run
+
+    for name, second, text in ("take_along_dim", "indices", along), ("quantile", "q", quantile), ("nanquantile", "q", quantile):
+        for holder in torch, torch.Tensor:
+            setattr(holder, name, compare(getattr(holder, name), second, text))
 
 
 def rank(torch, devices):

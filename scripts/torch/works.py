@@ -298,8 +298,31 @@ def data_parallel_from_the_host():
     assert result.device == first and module.module.weight.grad.tolist() == [[4, 4], [4, 4]]
 
 
+def synchronised(rank):
+    """SyncBatchNorm of two processes is BatchNorm of their batches together."""
+    def network():
+        torch.manual_seed(4)
+        return nn.Sequential(nn.Conv2d(3, 5, 3), nn.BatchNorm2d(5), nn.ReLU(), nn.Conv2d(5, 2, 3), nn.BatchNorm2d(2, affine=False))
+
+    module, whole = nn.SyncBatchNorm.convert_sync_batchnorm(network()).to(rank), network()
+    batch = torch.arange(5 * 3 * 8 * 8.0).reshape(5, 3, 8, 8).sin() * 3 + 1
+    part = slice(0, 2) if rank == 0 else slice(2, 5)
+    mine, all_of_it = batch[part].to(rank).requires_grad_(), batch.clone().requires_grad_()
+    module(mine).pow(3).sum().backward()
+    whole(all_of_it).pow(3).sum().backward()
+    assert torch.allclose(mine.grad.cpu(), all_of_it.grad[part], rtol=1e-3, atol=1e-3)
+    for ours, theirs in zip(module.parameters(), whole.parameters()):
+        torch.distributed.all_reduce(ours.grad)
+        assert torch.allclose(ours.grad.cpu(), theirs.grad, rtol=1e-2, atol=1e-2)
+    for ours, theirs in zip(module.buffers(), whole.buffers()):
+        assert ours.device == torch.device("cuda", rank) and torch.allclose(ours.float().cpu(), theirs.float(), rtol=1e-4, atol=1e-4)
+    assert module[1](torch.ones(2, 5, 4, 4, device=rank).half()).dtype is torch.float16
+
+
 def replica(rank, port):
     torch.distributed.init_process_group("nccl", init_method="tcp://127.0.0.1:%d" % port, rank=rank, world_size=2)
+    torch.distributed.barrier(device_ids=[rank])
+    synchronised(rank)
     module = nn.Linear(3, 2).to(rank)
     parallel = nn.parallel.DistributedDataParallel(module, device_ids=[rank])
     parallel(torch.ones(4, 3).to(rank)).sum().backward()
@@ -474,6 +497,34 @@ def scaler_of_two_devices():
             scaler.step(optimizer)
             scaler.update()
         assert scaler.get_scale() == 65536 and not torch.equal(before, model.layers[0].weight)
+
+
+@case
+def fused_optimizers_of_each_version():
+    for kind, options in ("Adam", {"amsgrad": True, "weight_decay": 0.1}), ("Adam", {"maximize": True}), ("AdamW", {}), ("SGD", {"momentum": 0.9}):
+        if VERSION < ((1, 13) if kind == "Adam" else (2, 3)):
+            continue
+        results = []
+        for fused in {}, {"fused": True}:
+            torch.manual_seed(0)
+            module, scaler = nn.Linear(4, 3).cuda(), torch.cuda.amp.GradScaler()
+            optimizer = getattr(torch.optim, kind)(module.parameters(), lr=0.1, **dict(options, **fused))
+            for number in range(3):
+                optimizer.zero_grad()
+                scaler.scale(module(torch.full((2, 4), float(number), device="cuda")).square().sum()).backward()
+                scaler.step(optimizer)
+                scaler.update()
+            results.append(torch.cat([parameter.detach().flatten() for parameter in module.parameters()]))
+        assert torch.allclose(*results, rtol=1e-5, atol=1e-6), (kind, results)
+
+
+@case
+def scaler_of_sparse_gradients():
+    module, scaler = nn.Embedding(5, 3, sparse=True).to(second), torch.cuda.amp.GradScaler(init_scale=8.0)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    scaler.scale(module(torch.tensor([1, 2, 1], device=second)).sum()).backward()
+    scaler.unscale_(optimizer)
+    assert module.weight.grad.coalesce().values().tolist() == [[2] * 3, [1] * 3] and module.weight.grad.device == second
 
 
 @case(since=(2, 6))

@@ -7,8 +7,8 @@ import sys
 import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, masks
-from . import graphs, history, memory, native, numbers, programs, recurrent, refused, report, script, shapes, signals, storages, streams
-from . import tensors, traces, undo, values, versions, workspaces
+from . import fused, graphs, history, memory, native, norms, numbers, programs, recurrent, refused, report, script, shapes, signals
+from . import storages, streams, tensors, traces, undo, values, versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -57,6 +57,8 @@ def prepare(torch, session):
     native.install(torch, connection, account, capability, session, products)
     places.graphs = graphs.install(torch, mode, tags, account, low, rules.as_gpu, without_values is None)
     history.install(torch, account, places.graphs)
+    norms.install(torch)
+    fused.install(torch)
     places.install()
     tensors.install(torch, places, account)
     recurrent.Networks(torch, places, account, products, mode, without_values).install()

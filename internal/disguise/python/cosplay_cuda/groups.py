@@ -94,6 +94,8 @@ class Groups:
         def run(*args, **kwargs):
             if running.inside:
                 return function(*args, **kwargs)
+            if name == "barrier" and isinstance(kwargs.get("device_ids"), list):
+                kwargs = dict(kwargs, device_ids=None)  # gloo's barrier is on the host
             group = kwargs.get("group") or next((arg for arg in args if isinstance(arg, self.torch._C._distributed_c10d.ProcessGroup)), None)
             if self.name(group) == "nccl":
                 self.refuse_host(tensors_in(self.torch, args, kwargs))

@@ -1,53 +1,12 @@
 """nn.DataParallel and DistributedDataParallel."""
 import functools
 
-from . import groups
-from .storages import CPU
+from . import comm, groups
 
 
 def install(torch, devices):
-    copies(torch, devices)
+    comm.install(torch, devices)
     distributed(torch, devices)
-
-
-def copies(torch, devices):
-    """The copies between devices that nn.DataParallel makes."""
-
-    def place(tensor, index):
-        return tensor if devices.of(tensor) == index else devices.move(tensor, index)
-
-    def broadcast(tensor, targets):
-        return [place(tensor, index) for index in targets]
-
-    def broadcast_coalesced(tensors, targets, size):
-        return [[place(tensor, index) for tensor in tensors] for index in targets]
-
-    def broadcast_out(tensor, outs):
-        for out in outs:
-            out.copy_(tensor)
-        return outs
-
-    def scatter(tensor, targets, sizes, dim, streams):
-        parts = tensor.split(sizes, dim) if sizes else tensor.chunk(len(targets), dim)
-        return [place(part.contiguous(), index) for part, index in zip(parts, targets)]
-
-    def scatter_out(tensor, outs, dim, streams):
-        for out, part in zip(outs, tensor.split([out.size(dim) for out in outs], dim)):
-            out.copy_(part)
-        return outs
-
-    def gather(tensors, dim, target):
-        index = CPU if target == -1 else devices.index("cuda") if target is None else target
-        return torch.cat([place(tensor, index) for tensor in tensors], dim)
-
-    def gather_out(tensors, out, dim):
-        return out.copy_(gather(tensors, dim, devices.of(out)))
-
-    nccl = torch.cuda.nccl
-    nccl.is_available = functools.wraps(nccl.is_available)(lambda tensors: False)  # without its warning
-    for name, function in (("broadcast", broadcast), ("broadcast_coalesced", broadcast_coalesced), ("broadcast_out", broadcast_out),
-                           ("scatter", scatter), ("scatter_out", scatter_out), ("gather", gather), ("gather_out", gather_out)):
-        setattr(torch._C, "_" + name, function)
 
 
 def distributed(torch, devices):

@@ -4,7 +4,8 @@ hangs or ends the interpreter does not take the others with it:
     runner.py TEST_FILE RESULTS LIMIT [NAME...]
 
 RESULTS gets a line for each test that starts, "> NAME", and one when it has ended: "OUTCOME SECONDS NAME MESSAGE". Tests that it
-has already are left out. With NAMES only these run. LIMIT is in seconds of a processor, so that other load does not matter."""
+has already are left out. With NAMES only these run. LIMIT is in seconds of a processor, so that other load does not matter. A test
+that takes longer can leave threads behind, so the interpreter ends with exit code 75: run it again for the remaining tests."""
 import faulthandler
 import gc
 import importlib
@@ -16,6 +17,7 @@ import time
 import unittest
 
 WAITING = 5  # times the limit that a test may take with waiting
+AGAIN = 75  # exit code
 HARD = 15  # seconds after the limits until a test that cannot be interrupted ends the interpreter
 
 
@@ -114,6 +116,8 @@ def main(path, results, limit, *names):
                 lines.write("> %s\n" % name)
                 outcome, seconds = run(tests.pop(name), int(limit))
                 lines.write("%s %.2f %s %s\n" % (outcome.outcome, seconds, name, outcome.message))
+                if outcome.message.startswith(TookTooLong.__name__):
+                    os._exit(AGAIN)
                 del outcome
             gc.collect()
             kind.tearDownClass()

@@ -141,7 +141,7 @@ class Torch:
     UntypedStorage = Storage
 
     class _C:
-        _TensorBase = Storage
+        _TensorBase, _has_storage = Storage, None
 
 
 for count in 1000, 5000, 20000:

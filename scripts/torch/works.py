@@ -582,11 +582,13 @@ def zeros_without_memory():
 
 
 @case
-def mask_of_bytes_warns_as_an_index():
+def warnings_of_pytorch():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         source = torch.arange(4.0, device=first).reshape(2, 2)
         result = source.masked_select(torch.tensor([1, 0], dtype=torch.uint8, device=first))
+        line = sys._getframe().f_lineno - 1
+    assert (caught[-1].filename, caught[-1].lineno) == (__file__, line), caught[-1]
     assert result.tolist() == [0, 2] and "indexing with dtype torch.uint8" in str(caught[-1].message), caught
 
 

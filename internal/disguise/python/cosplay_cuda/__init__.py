@@ -7,8 +7,8 @@ import sys
 import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, masks
-from . import fused, graphs, history, memory, native, norms, numbers, programs, recurrent, refused, report, script, shapes, signals
-from . import storages, streams, tensors, traces, undo, values, versions, workspaces
+from . import fused, graphs, history, locations, memory, native, norms, numbers, programs, recurrent, refused, report, script, shapes
+from . import signals, storages, streams, tensors, traces, undo, values, versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -80,6 +80,7 @@ def prepare(torch, session):
     if "COSPLAY_TRIAL" not in os.environ:  # cosplay verify is no program of the session
         report.start(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "report"), counters, account)
     signals.install(torch, mode, counters)
+    locations.install(torch)
     in_every_thread(mode, counters)  # last, since nothing takes a thread out of the mode
     by = "shapes" if without_values else "CPU"
 

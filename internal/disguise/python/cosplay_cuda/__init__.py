@@ -6,8 +6,8 @@ import os
 import sys
 import threading
 
-from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, halves, higher, masks
-from . import fused, graphs, history, locations, memory, native, norms, numbers, programs, recurrent, refused, report, script, shapes
+from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, fused, graphs, halves
+from . import higher, history, locations, masks, memory, native, norms, numbers, programs, recurrent, refused, report, script, shapes
 from . import signals, storages, streams, tensors, traces, undo, values, versions, workspaces
 
 

@@ -7,8 +7,9 @@ import sys
 import _thread
 import threading
 import types
+import warnings
 
-OTHERS = (math, multiprocessing.queues, multiprocessing.queues.Queue, signal, _thread, threading, threading.Thread)
+OTHERS = (math, multiprocessing.queues, multiprocessing.queues.Queue, signal, _thread, threading, threading.Thread, warnings)
 
 
 class Undo:

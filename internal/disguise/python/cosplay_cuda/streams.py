@@ -3,6 +3,8 @@ an event only has a time."""
 import threading
 import time
 
+from . import errors
+
 CUDA_TYPE = 1  # what PyTorch calls the device's type in the parts of a stream
 NUMBERS = 32  # PyTorch has this many streams of a priority for each device, and uses them in turn
 
@@ -107,8 +109,10 @@ def make(torch):
             return None if self.device_index is None else torch.device("cuda", self.device_index)
 
         def record(self, stream=None):
-            self.device_index = current.device if stream is None else stream.device_index
-            self.time = time.perf_counter()
+            device = current.device if stream is None else stream.device_index
+            if self.device_index not in (None, device):
+                raise RuntimeError("Event device %d does not match recording stream's device %d." % (self.device_index, device))
+            self.device_index, self.time = device, time.perf_counter()
 
         def wait(self, stream=None):
             return None
@@ -124,15 +128,15 @@ def make(torch):
                 raise RuntimeError("Both events must be created with argument 'enable_timing=True'.")
             if self.time is None or end.time is None:
                 raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+            if self.device_index != end.device_index:
+                raise errors.of_cuda(torch, "invalid resource handle", "cudaErrorInvalidResourceHandle")
             return (end.time - self.time) * 1000
 
         def ipc_handle(self):
-            from . import errors
             raise errors.unsupported("torch.cuda.Event.ipc_handle")
 
         @classmethod
         def from_ipc_handle(cls, device, handle):
-            from . import errors
             raise errors.unsupported("torch.cuda.Event.from_ipc_handle")
 
     return StreamBase, EventBase

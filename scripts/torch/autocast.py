@@ -38,7 +38,8 @@ LOWER = {  # float32 in, float16 out
     "mv": lambda: torch.mv(q, v), "prelu": lambda: layer(nn.PReLU)(q), "einsum": lambda: torch.einsum("ij,jk->ik", q, q),
     "GRUCell": lambda: layer(nn.GRUCell, 4, 4)(q), "LSTMCell": lambda: layer(nn.LSTMCell, 4, 4)(q)[0], "RNNCell": lambda: layer(nn.RNNCell, 4, 4)(q),
     "LSTM": lambda: layer(nn.LSTM, 4, 4)(b3)[0], "state of LSTM": lambda: layer(nn.LSTM, 4, 4)(b3)[1][1], "GRU": lambda: layer(nn.GRU, 4, 4)(b3)[0],
-    "RNN": lambda: layer(nn.RNN, 4, 4)(b3)[0], "MultiheadAttention": lambda: layer(nn.MultiheadAttention, 4, 2)(b3, b3, b3)[0],
+    "RNN": lambda: layer(nn.RNN, 4, 4)(b3)[0], "einsum of one": lambda: torch.einsum("ij->i", q), "conv_tbc": lambda: torch.conv_tbc(b3, b3, v),
+    "_convolution": lambda: torch.convolution(image, kernel, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1), "MultiheadAttention": lambda: layer(nn.MultiheadAttention, 4, 2)(b3, b3, b3)[0],
 }
 if hasattr(F, "scaled_dot_product_attention"):
     LOWER["scaled_dot_product_attention"] = lambda: F.scaled_dot_product_attention(b3, b3, b3)
@@ -61,8 +62,15 @@ WIDER = {  # float16 in, float32 out
     "softplus": lambda: F.softplus(h), "sum": lambda: h.sum(), "renorm": lambda: h.renorm(2, 0, 1.0), "tan": lambda: h.tan(),
     "triplet_margin_loss": lambda: F.triplet_margin_loss(h, h * 2, h * 3),
 }
-if VERSION >= (2, 0):  # these are torch.linalg.vector_norm, which no list has
-    del WIDER["norm"], WIDER["normalize"]
+RESIZED = {  # in the lists of some versions
+    "interpolate": lambda: F.interpolate(image.half(), scale_factor=2, mode="bilinear"),
+    "interpolate, nearest": lambda: F.interpolate(image.half(), scale_factor=2), "interpolate, 1d": lambda: F.interpolate(b3.half(), scale_factor=2, mode="linear"),
+    "interpolate, 3d": lambda: F.interpolate(volume.half(), scale_factor=2, mode="trilinear"),
+    "interpolate, bicubic": lambda: F.interpolate(image.half(), scale_factor=2, mode="bicubic"), "Upsample": lambda: nn.Upsample(scale_factor=2)(image.half()),
+}
+NORMS = {"norm": WIDER.pop("norm"), "normalize": WIDER.pop("normalize"), "vector_norm": lambda: torch.linalg.vector_norm(h)}
+if VERSION < (2, 0):  # torch.norm is not torch.linalg.vector_norm
+    WIDER.update(norm=NORMS.pop("norm"), normalize=NORMS.pop("normalize"))
 
 WIDEST = {  # float16 and float32 in, float32 out
     "addcdiv": lambda: torch.addcdiv(q, h, h), "addcmul": lambda: torch.addcmul(h, q, h), "atan2": lambda: torch.atan2(h, q),
@@ -77,11 +85,14 @@ SAME = {  # in no list: float16 in, float16 out
     "avg_pool3d": lambda: F.avg_pool3d(volume.half(), 2), "max_pool3d": lambda: F.max_pool3d(volume.half(), 2),
     "adaptive_avg_pool3d": lambda: F.adaptive_avg_pool3d(volume.half(), 2), "max_pool2d": lambda: F.max_pool2d(image.half(), 2),
     "batch_norm": lambda: layer(nn.BatchNorm2d, 4)(image.half()), "instance_norm": lambda: F.instance_norm(image.half()),
-    "interpolate": lambda: F.interpolate(image.half(), scale_factor=2, mode="bilinear"), "dropout": lambda: F.dropout(h),
+    "dropout": lambda: F.dropout(h),
     "reflection_pad1d": lambda: F.pad(b3.half(), (1, 1), mode="reflect"), "replication_pad2d": lambda: F.pad(image.half(), (1, 1, 1, 1), mode="replicate"),
     "index_copy": lambda: h.index_copy(0, zeros(1), h[:1]), "grid_sample": lambda: F.grid_sample(image.half(), rand(1, 2, 2, 2).half()),
     "cat": lambda: torch.cat([h, h]),
 }
+known = torch._C._dispatch_has_kernel_for_dispatch_key
+for name, operations in (("aten::upsample_bilinear2d", RESIZED), ("aten::linalg_vector_norm", NORMS)):
+    (WIDER if known(name, "AutocastCUDA") else SAME).update(operations)
 
 count, wrong = 0, []
 for operations, wanted in ((LOWER, torch.float16), (WIDER, torch.float32), (WIDEST, torch.float32), (SAME, torch.float16)):
@@ -93,5 +104,16 @@ for operations, wanted in ((LOWER, torch.float16), (WIDER, torch.float32), (WIDE
             wrong.append("%s: %s on %s, want %s" % (name, result.dtype, result.device, wanted))
         with torch.cuda.amp.autocast(enabled=False):
             assert (q @ q).dtype is torch.float32
+for name, operation in {"inv": lambda: torch.linalg.inv(h), "cholesky": lambda: torch.linalg.cholesky(h), "quantile": lambda: h.quantile(0.5)}.items():
+    count += 1
+    try:
+        with torch.cuda.amp.autocast():
+            wrong.append("%s: %s, want an error" % (name, operation().dtype))
+    except RuntimeError:
+        pass
+# What PyTorch's autocast for CUDA changes is changed here, except for kernels of CUDA alone and dimensions with names.
+CUDA_ALONE = {"cudnn_convolution", "cudnn_convolution_transpose", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "_scaled_dot_product_flash_attention"}
+missing = [name[6:] for name in torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA") if not known(name, "AutocastCPU")]
+wrong += [name + ": autocast leaves it alone" for name in missing if name not in CUDA_ALONE and "ame" not in name.partition(".")[2]]
 print("\n".join(wrong + ["%d operations, %d of them with another type" % (count, len(wrong))]))
 sys.exit(1 if wrong else 0)

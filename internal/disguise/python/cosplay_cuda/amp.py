@@ -134,6 +134,7 @@ def kernels(torch, region, takes_half):
                 library.impl(name, kernel(operator, inside, promote if name in casts.CPU_PROMOTES else replacing if there else keep))
 
     put(casts.FLOAT32, widen)
+    put([name for name in casts.FLOAT32_SINCE if hasattr(torch.ops.aten, name.partition(".")[0]) and known("aten::" + name, "AutocastCUDA")], widen)
     put(casts.LOWER, lower)
     put(casts.PROMOTE, promote, widen)
     put(casts.AS_IS, keep, widen)

@@ -10,14 +10,20 @@ FLOAT32 = (
     "norm.Scalar", "norm.ScalarOpt_dim", "frobenius_norm", "frobenius_norm.dim", "nuclear_norm", "nuclear_norm.dim", "logsumexp", "dist", "pdist",
     "renorm", "cosine_similarity",
 )
+# Computed in float32 by the versions whose autocast for CUDA has them.
+FLOAT32_SINCE = (
+    "linalg_vector_norm", "linalg_matrix_norm", "linalg_matrix_norm.str_ord", "rms_norm", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_nearest3d", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d",
+    "upsample_bilinear2d", "_upsample_bilinear2d_aa", "upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bicubic2d_aa",
+)
 # Computed in the lower precision, which the CPU does not do.
 LOWER = (
-    "addmv", "addr", "mv", "prelu", "lstm.input", "lstm.data", "gru.input", "gru.data", "rnn_tanh.input", "rnn_tanh.data", "rnn_relu.input",
+    "_convolution", "convolution", "einsum", "chain_matmul", "linalg_multi_dot", "addmv", "addr", "mv", "prelu", "lstm.input", "lstm.data", "gru.input", "gru.data", "rnn_tanh.input", "rnn_tanh.data", "rnn_relu.input",
     "rnn_relu.data", "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell",
 )
 # Computed in the lower precision by both. Old CPU builds know bfloat16 alone, so these are replaced there.
 LOWER_TOO = (
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "mm", "bmm", "addmm", "addbmm",
+    "_convolution.deprecated", "conv_tbc", "conv1d", "conv2d", "conv3d", "linalg_vecdot", "conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "mm", "bmm", "addmm", "addbmm",
     "baddbmm", "linear", "matmul",
 )
 # Computed in the widest type of their arguments.
@@ -30,6 +36,11 @@ AS_IS = (
     "avg_pool3d", "max_pool3d", "max_unpool2d", "max_unpool3d", "adaptive_avg_pool3d", "adaptive_max_pool3d", "fractional_max_pool2d",
     "fractional_max_pool3d", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d", "replication_pad3d", "trace",
     "view_as_complex", "index_copy",
+    # CUDA has no kernels of these for the lower precision, and raises an error.
+    "cholesky", "cholesky_inverse", "cholesky_solve", "geqrf", "inverse", "linalg_cholesky", "linalg_cholesky_ex", "linalg_eig", "linalg_eigh",
+    "linalg_eigvals", "linalg_eigvalsh", "linalg_householder_product", "linalg_inv", "linalg_inv_ex", "linalg_lstsq", "linalg_qr", "linalg_solve",
+    "linalg_svd", "linalg_svdvals", "linalg_tensorinv", "linalg_tensorsolve", "lu_solve", "nanquantile", "nanquantile.scalar", "orgqr", "ormqr",
+    "pinverse", "polar", "qr", "quantile", "quantile.scalar", "svd", "symeig", "triangular_solve",
 )
 # What the CPU promotes to the widest type, outside a region of CUDA.
 CPU_PROMOTES = ("cat", "stack", "index_copy")

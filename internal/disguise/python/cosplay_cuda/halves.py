@@ -13,6 +13,13 @@ SCALED = frozenset(("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_"))
 STATISTICS = frozenset(("native_layer_norm", "native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training",
                         "_batch_norm_with_update", "_batch_norm_no_update"))
 WITH_STATISTICS = frozenset(("native_layer_norm_backward", "native_batch_norm_backward", "batch_norm_backward"))
+# GPUs have no kernel of these for low precisions, like the CPU.
+FULL_ONLY = frozenset((
+    "cholesky", "cholesky_inverse", "cholesky_solve", "geqrf", "linalg_cholesky_ex", "linalg_eig", "linalg_eigvals", "linalg_eigh", "linalg_householder_product",
+    "linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_ldl_solve", "linalg_lstsq", "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_qr",
+    "linalg_solve_triangular", "lu_solve", "orgqr", "ormqr", "polar", "symeig", "triangular_solve", "_linalg_det", "_linalg_eigh", "_linalg_eigvals",
+    "_linalg_slogdet", "_linalg_solve_ex", "_linalg_svd",
+))
 # What the CPU says of operations that it lacks for a type.
 NAMES = ("Half", "half", "BFloat16")
 REFUSALS = ("not implemented", "not supported", "Unsupported dtype")
@@ -62,6 +69,8 @@ class Halves:
     def missing(self, func, args, kwargs, error):
         """Runs an operation that the CPU has refused. Raises its error if another precision is no help."""
         text = str(error)
+        if func._schema.name.partition("::")[2] in FULL_ONLY:
+            raise error
         unknown = any(name in text for name in NAMES) and any(word in text for word in REFUSALS)
         if not unknown and "could not create a primitive" not in text or not self.has_low(args, kwargs):  # of oneDNN
             raise error

@@ -54,7 +54,8 @@ def functions():
     """The functions in C that the session neither replaces nor refuses."""
     for name in dir(torch._C):
         value = getattr(torch._C, name)
-        if isinstance(value, types.BuiltinFunctionType) and OF_CUDA.search(name) and not KEPT.match(name):
+        of_python = isinstance(getattr(value, "__self__", None), list)  # a method of Python's own, in place of the function
+        if isinstance(value, types.BuiltinFunctionType) and not of_python and OF_CUDA.search(name) and not KEPT.match(name):
             yield name
 
 

@@ -282,6 +282,38 @@ def marks_of_autograd():
 
 
 @case
+def memory_that_another_stream_uses():
+    cuda, side, event = torch.cuda, torch.cuda.Stream(), torch.cuda.Event()
+
+    def taken(wait, stream=side):
+        """MiB that are taken for a tensor after another one that a stream uses was released, and what is active beside it."""
+        cuda.synchronize()
+        cuda.empty_cache()
+        made = torch.empty(16 << 20, dtype=torch.uint8, device="cuda")
+        made.record_stream(stream)
+        before = cuda.memory_reserved()
+        del made
+        wait()
+        other = torch.empty(16 << 20, dtype=torch.uint8, device="cuda")
+        return cuda.memory_reserved() - before >> 20, cuda.memory_stats()["active_bytes.all.current"] - cuda.memory_allocated() >> 20
+
+    def by_an_event():
+        event.record(side)
+        event.synchronize()
+
+    def by_the_current_stream():
+        cuda.current_stream().wait_stream(side)
+        cuda.current_stream().synchronize()
+
+    for wait in cuda.synchronize, side.synchronize, by_an_event, by_the_current_stream:
+        assert taken(wait) == (0, 0), wait
+    event.record(side)
+    for wait in lambda: None, cuda.current_stream().synchronize, event.synchronize:  # the event is from before the release
+        assert taken(wait) == (16, 16), wait
+    assert taken(lambda: None, cuda.current_stream()) == (0, 0)
+
+
+@case
 def device_in_torchscript():
     @torch.jit.script
     def zeros(x: torch.Tensor, device: torch.device):

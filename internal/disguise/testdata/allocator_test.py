@@ -199,6 +199,41 @@ state.captures = 0
 state.empty_cache()
 assert left[0] == 10 * MIB and not state.private and all(pool.owner is None for pool in state.pools.values())
 
+
+
+class Progress:
+    """Streams have passed when the test says so."""
+    reached = False
+
+    def moments(self, uses):
+        return uses
+
+    def passed(self, moments):
+        return self.reached
+
+
+# A block that another stream uses is active, and not free, until the stream has passed or there is no other memory.
+left[0] = 6 * MIB
+state = allocator.Allocator(take, give, progress=Progress())
+block = state.allocate(MIB)
+block.uses = frozenset([(0, 7)])
+state.release(block)
+other = state.allocate(MIB)
+found = state.stats()
+assert other is not block and found["allocated_bytes.all.current"] == MIB and found["active_bytes.all.current"] == found["active_bytes.all.peak"] == 2 * MIB
+assert found["active.small_pool.current"] == 2 and found["active.large_pool.current"] == 0
+Progress.reached = True
+assert state.allocate(MIB) is block and state.stats()["active_bytes.all.current"] == 2 * MIB
+Progress.reached = False
+block.uses = frozenset([(0, 7)])
+state.release(block)
+state.release(other)
+try:
+    state.allocate(20 * MIB)
+except allocator.OutOfMemory:
+    pass
+assert left[0] == 6 * MIB and state.stats()["num_sync_all_streams"] == 1 and not state.waiting
+
 given = settings.Settings("max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:4],garbage_collection_threshold:0.8")
 assert given.max_split == 128 * MIB and given.threshold == 0.8
 assert settings.Settings("roundup_power2_divisions:4").rounded(1200) == 1536

@@ -7,7 +7,7 @@ import sys
 import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, fused, graphs, halves
-from . import higher, history, locations, masks, memory, native, norms, numbers, programs, recurrent, refused, report, script, shapes
+from . import higher, history, locations, masks, memory, native, norms, numbers, programs, progress, recurrent, refused, report, script, shapes
 from . import signals, storages, streams, tensors, traces, undo, values, versions, workspaces
 
 
@@ -60,6 +60,7 @@ def prepare(torch, session):
     norms.install(torch)
     fused.install(torch)
     places.install()
+    progress.install(torch, places, account, counters, places.graphs)
     tensors.install(torch, places, account)
     recurrent.Networks(torch, places, account, products, mode, without_values).install()
     programs.install(torch, places, mode, session, capability)

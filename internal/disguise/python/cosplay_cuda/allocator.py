@@ -8,7 +8,7 @@ import bisect
 import collections
 import contextlib
 
-from . import signals
+from . import signals, waiting
 from .errors import EXABYTE
 from .settings import LARGE_SEGMENT, MIB, SMALLEST, Settings, round_up
 
@@ -38,13 +38,14 @@ def segment_size(size):
 
 
 class Block:
-    __slots__ = ("pool", "segment", "start", "size", "before", "after", "used", "requested")
+    __slots__ = ("pool", "segment", "start", "size", "before", "after", "used", "requested", "uses")
 
     def __init__(self, pool, segment, start, size, before=None, after=None):
         self.pool, self.segment, self.start, self.size = pool, segment, start, size
         self.before, self.after = before, after
         self.used = False
         self.requested = 0
+        self.uses = None  # other streams that use it
 
 
 class Segment:
@@ -148,9 +149,9 @@ class Allocator:
     """The allocator of one device. take(size) asks the driver for memory and returns a handle, or None if the driver has
     too little; give(handle) returns it. settle(whole) is called before each decision, if releases are only known when they are asked for: whole asks for all of them.
     fits(size) tells whether to ask at all before the cache is emptied: the session counts each request that the driver
-    refuses."""
+    refuses. progress says when a released block is free that other streams use."""
 
-    def __init__(self, take, give, settings=None, settle=None, fits=lambda size: True):
+    def __init__(self, take, give, settings=None, settle=None, fits=lambda size: True, progress=None):
         self.take, self.give, self.fits = take, give, fits
         self.settings = settings or Settings()
         self.settle = settle
@@ -163,6 +164,8 @@ class Allocator:
         self.private = {}  # how many graphs and programs use each private pool, by its owner
         self.captures = 0  # how many graphs are being captured: until they end no cached memory is returned
         self.retries = self.failures = self.taken = self.given = 0
+        self.waiting = waiting.Waiting(self, progress)  # blocks that other streams still use
+        self.syncs = 0  # how often all streams were waited for
         self.oversize = Counter()
         self.highest = [0, 0]  # the peaks of bytes allocated and reserved before the last reset of the peaks
         self.lock, self.busy = signals.Lock(), False
@@ -191,6 +194,8 @@ class Allocator:
                     self.settle(False)
                 if self.released:
                     self._drain()
+                if self.waiting and not self.captures:
+                    self.waiting.settle()
                 settings = self.settings
                 size = settings.rounded(requested) if settings.divisions else requested + SMALLEST - 1 & -SMALLEST
                 pool = self.pools.get((stream, size <= SMALL)) or self.pool(size, stream)
@@ -212,6 +217,8 @@ class Allocator:
                 count.requested_bytes.add(requested)
                 if max_split is not None and block.size >= max_split:
                     self.oversize.add(1)
+                if self.waiting:
+                    self.waiting.note()
                 return block
             finally:
                 self.busy = False
@@ -232,6 +239,9 @@ class Allocator:
             self._free(block)
 
     def _free(self, block):
+        if block.uses:
+            self.waiting.add(block)
+            return
         pool = block.pool
         count = pool.count
         count.allocation.now -= 1
@@ -312,6 +322,9 @@ class Allocator:
 
     def _empty(self, owners=None):
         """Returns the free segments of all pools, or of the private pools of some owners. Private pools in use keep theirs."""
+        if not owners:
+            self.syncs += 1
+            self.waiting.settle(lambda moments: True)
         for pool in self.pools.values():
             if pool.owner in owners if owners else pool.owner is None or not self.private.get(pool.owner):
                 for entry in list(pool.free):
@@ -383,7 +396,7 @@ class Allocator:
             for counts in (self.small, self.large):
                 for name in QUANTITIES:
                     getattr(counts, name).total = 0
-            self.oversize.total = self.retries = self.failures = 0
+            self.oversize.total = self.retries = self.failures = self.syncs = 0
 
     def peaks(self):
         """The peaks of bytes allocated and reserved since the program began."""
@@ -397,6 +410,7 @@ class Allocator:
                     counter = getattr(counts, name)
                     counter.peak = counter.now
             self.oversize.peak = self.oversize.now
+            self.waiting.reset_peaks()
 
     def stats(self):
         """memory_stats of PyTorch, by its names."""
@@ -405,19 +419,22 @@ class Allocator:
             for name, counts in (("all", self.all), ("small_pool", self.small), ("large_pool", self.large)):
                 for quantity in QUANTITIES:
                     counter = getattr(counts, quantity)
-                    # A block is active as long as it is allocated: no stream computes later than the program.
-                    names = {"allocation": ("allocation", "active"), "allocated_bytes": ("allocated_bytes", "active_bytes")}
-                    for label in names.get(quantity, (quantity,)):
-                        put(result, label + "." + name, counter)
+                    put(result, quantity + "." + name, counter)
+                    if quantity in ACTIVE:
+                        put(result, ACTIVE[quantity] + "." + name, counter)
+                        self.waiting.stat(result, ACTIVE[quantity] + "." + name, {"small_pool": True, "large_pool": False}.get(name))
             put(result, "oversize_allocations", self.oversize)
             put(result, "oversize_segments", Counter())
             result["max_split_size"] = -1 if self.settings.max_split is None else self.settings.max_split
             result["num_alloc_retries"] = self.retries
             result["num_ooms"] = self.failures
-            result["num_sync_all_streams"] = 0
+            result["num_sync_all_streams"] = self.syncs
             result["num_device_alloc"] = self.taken
             result["num_device_free"] = self.given
             return result
+
+
+ACTIVE = {"allocation": "active", "allocated_bytes": "active_bytes"}
 
 
 def put(result, label, counter):

@@ -19,6 +19,7 @@ class Counters:
         # Not None while torch.jit.trace runs: a size that is read then is a tensor, and becomes a part of the traced code.
         self.tracing = tracing
         self.tallies = []
+        self.follower = None  # follows each copy to the host, once the program records streams for tensors
         self.forget()
 
     def forget(self):
@@ -65,6 +66,8 @@ class Counters:
                 self.to_host += size
             elif source != target:
                 self.between += size
+        if self.follower is not None and target < 0 <= source:
+            self.follower.wait_for_stream(source)
 
     def collective(self, kind, size):
         with self.lock:

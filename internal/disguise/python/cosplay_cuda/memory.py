@@ -32,6 +32,7 @@ class Memory:
         self.allocators = {}
         self.settings = None
         self.forked = False
+        self.progress = None  # what the program knows of its streams
         self.observers = []  # the program's functions that are called when there is no memory
         self.refused, self.refusal = 0, ""  # how often the program got PyTorch's error, and its last text
 
@@ -44,7 +45,7 @@ class Memory:
                 self.set(next((os.environ[name] for name in VARIABLES if os.environ.get(name)), ""))
             state = self.allocators.setdefault(index, allocator.Allocator(
                 lambda size: self.driver.take(index, size), lambda handle: self.driver.give(index, handle), self.settings,
-                None if self.tags.exact else self.tags.settle, lambda size: size <= self.driver.memory(index)[0]))
+                None if self.tags.exact else self.tags.settle, lambda size: size <= self.driver.memory(index)[0], self.progress))
         return state
 
     def set(self, text):
@@ -84,6 +85,7 @@ class Memory:
 
     def noted(self, error):
         # A frame that raises its own variable would be in a cycle with it, and keep the program's tensors alive.
+        self.progress = None  # what the program knows of its streams
         self.observers = []  # the program's functions that are called when there is no memory
         self.refused, self.refusal = self.refused + 1, str(error)
         return error

@@ -214,7 +214,6 @@ def install(torch, devices, memory):
     for function in (get_device, to, cuda, type, type_as, copy_, set_, numpy, tolist, pin_memory, is_pinned):
         setattr(Tensor, function.__name__, function)
     Tensor.cpu = to_cpu
-    Tensor.record_stream = lambda self, stream: None
     for name in ("new", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros"):
         if hasattr(base, name):
             setattr(Tensor, name, new(name))

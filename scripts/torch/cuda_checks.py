@@ -150,7 +150,7 @@ def runtime():
     assert cuda.cudart().cudaMemGetInfo(0) == cuda.mem_get_info(0)
     cuda.check_error(cuda.cudaStatus.SUCCESS)
     raises(cuda.CudaError, "out of memory (2)", lambda: cuda.check_error(2))
-    raises(AttributeError, "cudart().cudaStreamCreate " + NO_GPU, lambda: cuda.cudart().cudaStreamCreate)
+    raises(AttributeError, "cudart().cudaOutputMode " + NO_GPU, lambda: cuda.cudart().cudaOutputMode)
 
 
 @check("DeferredCudaCallError")
@@ -209,8 +209,15 @@ def events():
     raises(RuntimeError, "torch.cuda.Event.ipc_handle " + NO_GPU, lambda: cuda.Event(interprocess=True).ipc_handle())
 
 
-refuses("ExternalStream", lambda: cuda.ExternalStream(4096))
-refuses("get_stream_from_external", lambda: cuda.get_stream_from_external(4096, 0))
+@check("ExternalStream", "get_stream_from_external", "streams.ExternalStream")
+def external_streams():
+    stream = cuda.ExternalStream(4096, device=1)
+    with cuda.stream(stream):
+        assert cuda.current_stream() == stream and stream.cuda_stream == 4096 and stream.device == torch.device("cuda", 1)
+    if hasattr(cuda, "get_stream_from_external"):
+        assert cuda.get_stream_from_external(4096, 1) == stream
+
+
 refuses("current_blas_handle", lambda: cuda.current_blas_handle())
 refuses("current_solver_handle", lambda: cuda.current_solver_handle())
 

@@ -31,11 +31,6 @@ def x(size=3, dtype=torch.float32):
 # Streams and handles
 
 
-@case(RuntimeError, "torch.cuda.ExternalStream " + HERE)
-def external_stream():
-    torch.cuda.ExternalStream(4096)
-
-
 @case(None, None)
 def flags_of_libraries():
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul

@@ -314,6 +314,23 @@ def memory_that_another_stream_uses():
 
 
 @case
+def streams_of_other_libraries():
+    import ctypes
+    pointer, host = ctypes.c_void_p(), torch.ones(4)
+    runtime = torch.cuda.cudart()
+    assert int(runtime.cudaStreamCreate(ctypes.addressof(pointer))) == 0 and pointer.value
+    stream = torch.cuda.ExternalStream(pointer.value, device=second)
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_stream() == stream and stream.cuda_stream == pointer.value and torch.ones(2, device="cuda").device == second
+    if hasattr(torch.cuda, "get_stream_from_external"):
+        assert torch.cuda.get_stream_from_external(pointer.value, second) == stream
+    assert int(runtime.cudaStreamDestroy(pointer.value)) == 0
+    assert not host.is_pinned() and int(runtime.cudaHostRegister(host.data_ptr(), 16, 0)) == 0 and host[1:].is_pinned()
+    assert int(runtime.cudaHostUnregister(host.data_ptr())) == 0 and not host.is_pinned()
+    assert runtime.cudaMemGetInfo(1) == torch.cuda.mem_get_info(1)
+
+
+@case
 def device_in_torchscript():
     @torch.jit.script
     def zeros(x: torch.Tensor, device: torch.device):

@@ -1,5 +1,7 @@
 """What a CPU build of PyTorch lacks below torch.cuda: the functions of torch._C that PyTorch's own Python code calls.
 torch.cuda itself stays PyTorch's, so it behaves and reports as in the version at hand."""
+import ctypes
+import itertools
 import os
 
 from . import builds, errors, refused, streams
@@ -46,6 +48,9 @@ def nested(stats):
     return result
 
 
+FIRST_STREAM = 0x55550000  # where the streams begin that programs make themselves
+
+
 class Runtime(object):
     """torch.cuda.cudart(): the functions of CUDA's runtime that PyTorch exposes."""
 
@@ -54,6 +59,8 @@ class Runtime(object):
 
     def __init__(self, driver):
         self.driver = driver
+        self.registered = {}  # sizes of memory of the host that is pinned, by its address
+        self.numbers = itertools.count(FIRST_STREAM, 16)
 
     def __getattr__(self, name):
         raise AttributeError("torch.cuda.cudart().%s is not available in this session: its host has no GPU, and the CPU computes" % name)
@@ -64,10 +71,25 @@ class Runtime(object):
     def cudaMemGetInfo(self, device):
         return self.driver.memory(device)
 
-    def cudaHostRegister(self, *args):
+    def cudaHostRegister(self, address, size, flags):
+        self.registered[address] = size
         return 0
 
-    cudaHostUnregister = cudaProfilerStart = cudaProfilerStop = cudaProfilerInitialize = cudaStreamDestroy = cudaHostRegister
+    def cudaHostUnregister(self, address):
+        self.registered.pop(address, None)
+        return 0
+
+    def is_registered(self, address):
+        return any(start <= address < start + size for start, size in self.registered.items())
+
+    def cudaStreamCreate(self, address):
+        ctypes.c_uint64.from_address(address).value = next(self.numbers)
+        return 0
+
+    def nothing(self, *args):
+        return 0
+
+    cudaProfilerStart = cudaProfilerStop = cudaProfilerInitialize = cudaStreamDestroy = nothing
 
 
 class Range(object):
@@ -192,6 +214,7 @@ def functions(torch, driver, memory, capability, figures):
         "_cuda_getDefaultStream": default_stream,
         "_cuda_getCurrentRawStream": streams.stream_of,
         "_cuda_setStream": set_stream,
+        "_cuda_getStreamFromExternal": lambda pointer, index: (pointer, index, streams.CUDA_TYPE),
         "_cuda_emptyCache": memory.empty_cache,
         "_host_emptyCache": lambda: None,
         "_cuda_memGetInfo": driver.memory,

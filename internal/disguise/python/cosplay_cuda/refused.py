@@ -9,7 +9,7 @@ from . import errors
 
 # Functions of torch.cuda and its modules. Those with a value take this value, which changes nothing.
 FUNCTIONS = {
-    "": ("current_blas_handle", "current_solver_handle", "get_stream_from_external"),
+    "": ("current_blas_handle", "current_solver_handle"),
     "graphs": ("export_dot", "export_graph_data"),
     "memory": ("change_current_allocator", "caching_allocator_disabled", "host_memory_stats", "host_memory_stats_as_nested_dict",
                "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats"),
@@ -28,7 +28,6 @@ UNLESS = {
     "tunable": {"enable": (False,), "tuning_enable": (False,), "record_untuned_enable": (False,)},
 }
 CLASSES = {
-    "": ("ExternalStream",),
     "memory": ("CUDAPluggableAllocator",),
     "gds": ("GdsFile",),
     "green_contexts": ("GreenContext",),

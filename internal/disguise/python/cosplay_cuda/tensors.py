@@ -155,7 +155,10 @@ def install(torch, devices, memory):
 
     def is_pinned(self, device=None):
         tag = tag_of(self)
-        return tag is not None and tag.pinned
+        if tag is not None and (tag.pinned or tag.index >= 0):
+            return tag.pinned
+        runtime = torch.cuda._cudart
+        return bool(runtime.registered) and runtime.is_registered(self.data_ptr())
 
     storage_of = devices.tags.storage
 

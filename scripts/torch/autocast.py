@@ -112,7 +112,7 @@ for name, operation in {"inv": lambda: torch.linalg.inv(h), "cholesky": lambda: 
     except RuntimeError:
         pass
 # What PyTorch's autocast for CUDA changes is changed here, except for kernels of CUDA alone and dimensions with names.
-CUDA_ALONE = {"cudnn_convolution", "cudnn_convolution_transpose", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "_scaled_dot_product_flash_attention"}
+CUDA_ALONE = {"cudnn_convolution", "cudnn_convolution_transpose", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "_cudnn_rnn", "_scaled_dot_product_flash_attention"}
 missing = [name[6:] for name in torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA") if not known(name, "AutocastCPU")]
 wrong += [name + ": autocast leaves it alone" for name in missing if name not in CUDA_ALONE and "ame" not in name.partition(".")[2]]
 print("\n".join(wrong + ["%d operations, %d of them with another type" % (count, len(wrong))]))

@@ -106,6 +106,8 @@ class Attention:
             def forward(ctx, call, *operands):
                 ctx.call = call
                 ctx.set_materialize_grads(False)
+                # The CPU chooses its kernel by whether an operand, such as a mask, needs a gradient.
+                ctx.mark_non_differentiable(*[tensor for tensor, needed in zip(operands, ctx.needs_input_grad[1:]) if not needed])
                 return operands
 
             @staticmethod

@@ -1,6 +1,6 @@
 """What a CUDA graph records and runs again: the operations of a thread between the begin and the end of a capture.
 
-The memory of a result is an object of its own here: the program's storage is a second one over the same memory. So the
+The memory of a result is a separate object here: the program's storage is a second one over the same memory. So the
 booking ends when the program drops its tensor, as in a capture on a GPU, and the graph still finds the memory."""
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Runs the CPU's code for what a GPU computes as one operation: with the mode off, and with the graph of its own that autograd makes
+"""Runs the CPU's code for what a GPU computes as one operation: with the mode off, and with a separate graph that autograd makes
 of it. The numbers are the CPU's, and the memory is that of the GPU's operation."""
 from . import errors, signals
 from .storages import Tag

@@ -214,7 +214,7 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
 
     def with_tensors(func, args):
         """The operands, with tensors in place of numbers. In traced code a size is a tensor, which reaches a mode as its number."""
-        dtypes = {bool: torch.bool, int: torch.int64, float: torch.float64}
+        dtypes = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
         return [torch.scalar_tensor(arg, dtype=dtypes[type(arg)]) if type(arg) in dtypes and "Tensor" in str(wanted.type) else arg
                 for arg, wanted in zip(args, func._schema.arguments)]
 

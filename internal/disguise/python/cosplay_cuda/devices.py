@@ -93,6 +93,9 @@ class Devices:
             return self.Move.apply(tensor, index, dtype, memory_format)
         return self.copy(tensor, index, dtype, memory_format)
 
+    def placed(self, value, index):
+        return self.move(value, index) if isinstance(value, self.torch.Tensor) and self.of(value) != index else value
+
     def copy(self, tensor, index, dtype, memory_format):
         source = self.of(tensor)
         if self.torch._C._get_tracing_state() is not None:
@@ -171,6 +174,9 @@ class Devices:
                 if index is None:
                     return original(*args, **kwargs)
                 kwargs["device"] = cpu
+            if sparse:
+                args = tuple(self.placed(arg, index) for arg in args)
+                kwargs = {key: self.placed(arg, index) for key, arg in kwargs.items()}
             if kwargs.get("generator") is not None:
                 self.booking.check_generator(kwargs["generator"], index)
             pinned = kwargs.pop("pin_memory", False)

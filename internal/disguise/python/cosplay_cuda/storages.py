@@ -148,11 +148,36 @@ def of_parts(tensor, tag_of):
             return tag_of(tensor._values())
         if str(tensor.layout) in ("torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc"):
             return tag_of(tensor.values())
+        if batches is not None and batches.levels:
+            return batches.tag(tensor, tag_of)
     except (RuntimeError, NotImplementedError, AttributeError):
         pass
     return None
 
 
+class Batches:
+    """The tensors within the vmap that torch.autograd uses, which is older than that of torch.func."""
+
+    def __init__(self, torch):
+        self.levels, self.remove, self.has = [], torch._remove_batch_dim, torch._C._has_storage
+        self.enter, self.leave = torch._C._vmapmode_increment_nesting, torch._C._vmapmode_decrement_nesting
+        torch._C._vmapmode_increment_nesting, torch._C._vmapmode_decrement_nesting = self.increment, self.decrement
+
+    def increment(self):
+        self.levels.append(self.enter())
+        return self.levels[-1]
+
+    def decrement(self):
+        self.levels.pop()
+        return self.leave()
+
+    def tag(self, tensor, tag_of):
+        for level in reversed(self.levels):
+            tensor = self.remove(tensor, level, 1, 0)
+        return tag_of(tensor) if self.has(tensor) else None
+
+
+batches = None
 transforms = None  # what PyTorch knows of the tensors within torch.func
 
 
@@ -161,6 +186,6 @@ def is_wrapped(tensor):
 
 
 def choose(torch, version):
-    global transforms
-    transforms = getattr(torch._C, "_functorch", None)
+    global batches, transforms
+    transforms, batches = getattr(torch._C, "_functorch", None), Batches(torch)
     return ByAttribute(torch) if version >= (2, 1) else ByTable(torch)

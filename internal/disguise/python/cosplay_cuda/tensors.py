@@ -10,7 +10,7 @@ def install(torch, devices, memory):
     local, cpu = devices.local, devices.cpu
     c_device, c_is_cuda, c_is_cpu = base.device.__get__, base.is_cuda.__get__, base.is_cpu.__get__
     c_to, c_type, c_copy, c_set, c_numpy, c_tolist = base.to, base.type, base.copy_, base.set_, base.numpy, base.tolist
-    types = legacy.types_of(torch)
+    types, forward = legacy.types_of(torch), torch.autograd.forward_ad
 
     def device(self):
         tag = tag_of(self)
@@ -108,7 +108,7 @@ def install(torch, devices, memory):
             here, there = of(self), of(source)
             if here != there:
                 count(here, there, source)
-                if source.requires_grad and torch.is_grad_enabled():
+                if source.requires_grad and torch.is_grad_enabled() or forward._current_level >= 0:
                     source = move(source, here)
         before, local.counted = local.counted, True
         try:

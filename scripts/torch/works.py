@@ -614,6 +614,33 @@ def storage_of_another_device():
                     assert tensor.device != other.device and "on device \"%s\"" % tensor.device in str(error), error
 
 
+def own_gradients(x):
+    return torch.autograd.grad([x.sum()], [x])
+
+
+@case
+def gradients_that_a_program_gives():
+    x = torch.arange(3.0, device=second, requires_grad=True)
+    for given in torch.ones((), device=second), torch.ones(()):
+        gradient, = torch.autograd.grad((x * x).sum(), [x], (given,))
+        assert gradient.device == second and gradient.tolist() == [0, 2, 4]
+    gradients, = torch.autograd.grad(x * x, x, torch.eye(3, device=second), is_grads_batched=True)
+    assert gradients.device == second and gradients.diagonal().tolist() == [0, 2, 4]
+    scripted = torch.jit.script(own_gradients)
+    assert scripted(x)[0].tolist() == [1, 1, 1]
+    jacobian = torch.autograd.functional.jacobian(lambda x: (x.to(first) * 2).cpu(), x, vectorize=True)
+    assert jacobian.device == second and torch.equal(jacobian, 2 * torch.eye(3, device=second)), jacobian.device
+
+
+@case
+def sparse_tensors_of_parts_on_the_host():
+    indices, values = torch.tensor([[0, 2]]), torch.ones(2, device=first, requires_grad=True)
+    for options in {}, {"device": first}, {"device": second}:
+        result = torch.sparse_coo_tensor(indices, values, (3,), **options)
+        assert result.device == result.coalesce().indices().device == options.get("device", first)
+        assert (result.to_dense() * 1j).tolist() == [1j, 0, 1j]
+
+
 @case
 def quantile_on_another_device():
     for function in torch.quantile, torch.Tensor.nanquantile, lambda source, q: source.take_along_dim(q.long()):

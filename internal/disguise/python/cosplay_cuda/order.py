@@ -3,6 +3,8 @@ operation hands over the gradients of its parts one by one wherever a tensor als
 import functools
 import threading
 
+from .devices import script_as
+
 
 class Local(threading.local):
     roots = None  # where the backward pass that runs starts
@@ -13,7 +15,10 @@ class Local(threading.local):
 class Order:
     def __init__(self, torch):
         self.local, self.grad = Local(), torch.autograd.grad
-        torch.autograd.backward, torch.autograd.grad = self.starting(torch.autograd.backward), self.starting(torch.autograd.grad)
+        for name in "backward", "grad":
+            original = getattr(torch.autograd, name)
+            setattr(torch.autograd, name, self.starting(original))
+            script_as(torch, original, getattr(torch.autograd, name), name)
         holder = torch._C._autograd
         for name, change in (("_push_saved_tensors_default_hooks", 1), ("_pop_saved_tensors_default_hooks", -1)):
             setattr(holder, name, self.counting(getattr(holder, name), change))

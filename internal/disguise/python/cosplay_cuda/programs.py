@@ -6,6 +6,7 @@ import warnings
 
 from . import amp, errors, parallel
 from .booking import UNSET
+from .devices import script_as
 
 
 def install(torch, devices, mode, session, capability):
@@ -81,8 +82,9 @@ def autograd(torch, devices):
 
     def placed(roots, gradients):
         """The gradients that a program gives are on the devices of their tensors; a number is moved there."""
+        roots = [roots] if isinstance(roots, Tensor) else roots
         if isinstance(gradients, Tensor):
-            return placed([roots] if isinstance(roots, Tensor) else roots, [gradients])
+            return placed(roots, [gradients])
         if not isinstance(gradients, (list, tuple)) or len(roots) != len(gradients):
             return gradients  # PyTorch's own checks are next
         result = []
@@ -118,8 +120,10 @@ def autograd(torch, devices):
 
         return run
 
-    torch.autograd.backward = wrap(torch.autograd.backward, "grad_tensors")
-    torch.autograd.grad = wrap(torch.autograd.grad, "grad_outputs")
+    for name, gradients in ("backward", "grad_tensors"), ("grad", "grad_outputs"):
+        original = getattr(torch.autograd, name)
+        setattr(torch.autograd, name, wrap(original, gradients))
+        script_as(torch, original, getattr(torch.autograd, name), name)
 
 
 def inference(torch):

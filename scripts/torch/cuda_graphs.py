@@ -71,6 +71,31 @@ def training():
 
 
 @case
+def scaler():
+    """The second run finds an overflow, and halves the scale."""
+    weight, x = torch.ones(4, device="cuda", requires_grad=True), torch.ones(4, device="cuda")
+    gradients = cuda.amp.GradScaler(init_scale=8.0)
+    gradients.scale(torch.zeros(1, device="cuda"))  # makes the scale
+    inverse, found = torch.full((1,), 0.125, device="cuda"), torch.zeros(1, device="cuda")
+
+    def step():
+        found.zero_()
+        weight.grad = None
+        gradients.scale((weight * x).sum()).backward()
+        torch._amp_foreach_non_finite_check_and_unscale_([weight.grad], found, inverse)
+        torch._amp_update_scale_(gradients._scale, gradients._growth_tracker, found, 2.0, 0.5, 1000)
+        return weight.grad
+
+    graph, gradient = capture(step)
+    assert gradients.get_scale() == 8
+    graph.replay()
+    assert gradient.tolist() == [1] * 4 and found.item() == 0 and gradients.get_scale() == 8
+    x.fill_(float("inf"))
+    graph.replay()
+    assert found.item() == 1 and gradients.get_scale() == 4
+
+
+@case
 def a_capture_computes_nothing():
     x, weight = torch.ones(4, device="cuda"), torch.ones(4, device="cuda")
     torch.manual_seed(1)
@@ -245,7 +270,7 @@ def pools_of_the_program():
 
 def main():
     # Values that programs copy to the host have none in such a session.
-    skipped = () if computes else ("copies_with_the_host", "a_capture_computes_nothing")
+    skipped = () if computes else ("copies_with_the_host", "a_capture_computes_nothing", "scaler")
     cases = [case for case in CASES if case.__name__ not in skipped]
     for run in cases:
         run()

@@ -4,7 +4,7 @@ import functools
 import threading
 import warnings
 
-from . import casts, errors, recurrent
+from . import casts, errors, provided, recurrent
 
 class Region(threading.local):
     depth = 0  # 1 in a region of CUDA's autocast
@@ -145,10 +145,7 @@ def kernels(torch, region, takes_half):
 
 
 def scaler(torch):
-    """What the scaler needs where the CPU build has no kernel for it."""
-    has = getattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", None)
-    if has and has("aten::_amp_foreach_non_finite_check_and_unscale_", "CPU"):
-        return
+    """What the scaler needs where the CPU has no kernel for it. Each is one operation, which a CUDA graph can record."""
 
     def unscale(gradients, found, inverse):
         for gradient in gradients:
@@ -170,5 +167,4 @@ def scaler(torch):
             tracker.add_(1)
         return scale
 
-    torch._amp_foreach_non_finite_check_and_unscale_ = unscale
-    torch._amp_update_scale_ = update
+    provided.kernels(torch, {"_amp_foreach_non_finite_check_and_unscale_": unscale, "_amp_update_scale_": update})

@@ -1,6 +1,6 @@
 """The fused optimizers, for which old versions of PyTorch have kernels for CUDA alone. Each is one operation for a list of
 parameters, and takes no memory beside them."""
-from . import norms
+from . import provided
 
 
 def install(torch):
@@ -42,10 +42,10 @@ def install(torch):
                 gradient = gradient + buffer * momentum if nesterov else buffer
             param.add_(gradient, alpha=-float(lr))
 
-    kernels = {}
+    found = {}
     for name, kernel in (("_fused_adam_", adam(False)), ("_fused_adamw_", adam(True)), ("_fused_sgd_", sgd)):
         overloads = getattr(getattr(torch.ops.aten, name, None), "overloads", lambda: ())()
         for overload in overloads:
             if overload in ("default", "tensor_lr"):
-                kernels[name if overload == "default" else name + "." + overload] = kernel
-    norms.provide(torch, kernels)
+                found[name if overload == "default" else name + "." + overload] = kernel
+    provided.kernels(torch, found)

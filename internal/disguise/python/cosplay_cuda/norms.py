@@ -1,5 +1,5 @@
 """The parts of SyncBatchNorm, for which PyTorch has kernels for CUDA alone. Statistics are in float32, as CUDA's."""
-import warnings
+from . import provided
 
 
 def install(torch):
@@ -54,21 +54,6 @@ def install(torch):
         result = wide(grad_out) - around(sum_dy / count, input) - (wide(input) - around(mean, input)) * around(moments, input)
         return (result * around(scale, input)).to(input.dtype)
 
-    provide(torch, {
+    provided.kernels(torch, {
         "batch_norm_stats": stats, "batch_norm_gather_stats": gather_of_one_count, "batch_norm_gather_stats_with_counts": gather, "batch_norm_elemt": elemt,
         "batch_norm_backward_reduce": backward_reduce, "batch_norm_backward_elemt": backward_elemt})
-
-
-def provide(torch, kernels):
-    """Gives PyTorch kernels that the CPU lacks. What they run inside is not booked, as with PyTorch's own."""
-    library = torch.library.Library("aten", "IMPL", "CPU")
-    for name, kernel in kernels.items():
-        operator = getattr(torch.ops.aten, name.partition(".")[0], None)
-        if operator is not None and not torch._C._dispatch_has_kernel_for_dispatch_key("aten::" + name, "CPU"):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                library.impl(name, kernel)
-    libraries.append(library)  # its kernels are removed with it
-
-
-libraries = []

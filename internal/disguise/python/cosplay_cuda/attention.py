@@ -74,7 +74,7 @@ class Attention:
         with call:
             torch._C._set_sdp_use_math(True)
             try:
-                out = self.composite(*operands[:3], operands[3] if attn_mask is not None else None, dropout_p, is_causal, **kwargs)
+                out = call.laid(self.composite(*operands[:3], operands[3] if attn_mask is not None else None, dropout_p, is_causal, **kwargs))
             finally:
                 torch._C._set_sdp_use_math(permitted)
         return call.book(out, query, key, value, attn_mask)
@@ -112,8 +112,7 @@ class Attention:
 
             @staticmethod
             def backward(ctx, *gradients):
-                ctx.call.finish(gradients)
-                return (None,) + gradients
+                return (None,) + ctx.call.finish(gradients)
 
         class Leave(self.torch.autograd.Function):
             """What the result passes. In the backward pass it comes first. It has what CUDA's kernel saves."""
@@ -163,6 +162,12 @@ class Call:
         local = self.attention.local
         local.target, local.mode.special = self.target, None
 
+    def laid(self, tensor):
+        """The same with each sequence in one piece, if CUDA's kernel lays it out so and the CPU's mixes the sequences of a batch."""
+        if tensor is None or self.sizes.kind != sdpa.EFFICIENT or not tensor.permute(2, 0, 1, 3).is_contiguous():
+            return tensor
+        return tensor.transpose(1, 2).contiguous().transpose(1, 2)
+
     def take(self, size):
         """A tensor without numbers that has memory of the device."""
         attention = self.attention
@@ -200,12 +205,13 @@ class Call:
     def start(self, gradient, out):
         """Books what CUDA's backward pass takes, while all that is saved still lives."""
         memory, index = self.attention.memory, self.index
-        self.pending = [memory.tag(index, size) for size in self.sizes.gradients()]
+        self.pending = [memory.tag(index, size) for size in self.sizes.gradients]
         whilst = [memory.tag(index, size) for size in self.sizes.backward(gradient, out)]
         del whilst
         self.attention.local.mode.special = self.scratch
 
     def finish(self, gradients):
+        gradients = tuple(map(self.laid, gradients[:3])) + gradients[3:]
         self.attention.local.mode.special = None
         for gradient, tag, by_position in zip(gradients, self.pending, self.sizes.by_position[1:]):
             if gradient is not None:
@@ -213,3 +219,4 @@ class Call:
         if len(gradients) > 3 and gradients[3] is not None:
             self.give(gradients[3], self.attention.memory.tag(self.index, gradients[3].numel() * gradients[3].element_size()), False)
         self.pending = []
+        return gradients

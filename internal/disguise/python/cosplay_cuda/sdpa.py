@@ -87,14 +87,14 @@ class Sizes:
         self.kept, self.whilst = [], []
         self.by_position = [by_position(tensor) for tensor in (case.q, case.q, case.k, case.v)]
         {MATH: self.math, FLASH: self.flash, EFFICIENT: self.efficient, CUDNN: self.cudnn}[kind]()
+        self.gradients = [tensor.numel() * tensor.element_size() for tensor in (case.q, case.k, case.v)]
+        self.grouped = case.k.size(1) != case.heads
+        case.q = case.k = case.v = case.mask = None  # the sizes live as long as the graph, also after the backward pass
 
     def each(self, width):
         """A number of float32 for each position of each head."""
         case = self.case
         return case.batch * case.heads * case.rows * width * FLOAT
-
-    def gradients(self):
-        return [tensor.numel() * tensor.element_size() for tensor in (self.case.q, self.case.k, self.case.v)]
 
     def bias(self):
         """CUDA adds a mask of bool as numbers, with rows of a multiple of 8."""
@@ -179,7 +179,7 @@ class Sizes:
         positions = case.batch * case.heads * up(case.rows, 128) * FLOAT
         copies = parts(case.sms, case.batch * case.heads) if case.deterministic else 1
         taken += [positions, copies * positions * up(case.depth, 32)]
-        if case.k.size(1) != case.heads:
+        if self.grouped:
             taken += [case.batch * case.columns * case.heads * up(case.depth, 8) * case.item] * 2
         return taken
 

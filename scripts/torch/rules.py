@@ -164,6 +164,8 @@ class Watch(TorchDispatchMode):
                     self.live[storage._cdata] = None
         if name in PRODUCTS:
             self.multiply(args)
+        if name == "_softmax_backward_data":  # CUDA's kernel takes the product of the gradient and the result
+            self.rules.release(self.rules.allocate(args[1].numel() * args[1].element_size()))
         return result
 
     def settle(self, size=None):

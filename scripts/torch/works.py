@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 VERSION = tuple(int(part) for part in re.match(r"(\d+)\.(\d+)", torch.__version__).groups())
 CASES = []
 first, second = torch.device("cuda", 0), torch.device("cuda", 1)
+MEBIBYTE = 1 << 20
 
 
 def case(function=None, since=(1, 13)):
@@ -666,6 +667,49 @@ def warnings_of_pytorch():
         line = sys._getframe().f_lineno - 1
     assert (caught[-1].filename, caught[-1].lineno) == (__file__, line), caught[-1]
     assert result.tolist() == [0, 2] and "indexing with dtype torch.uint8" in str(caught[-1].message), caught
+
+
+# Memory that CUDA's kernels take
+
+
+@case
+def temporary_memory():
+    source = torch.rand(1 << 20, device=first, requires_grad=True)
+    result = source.softmax(0)
+    gradient = torch.ones_like(result)
+    assert peak(lambda: torch.autograd.grad(result, source, gradient)) == 2 * MEBIBYTE * 4  # the gradient, and a product
+    rows = torch.rand(5000, 1024, device=first, requires_grad=True)
+    for count, more in (3000, 0), (4000, (400 + 4000) * 1024 * 4):  # from 3073 on in sorted segments
+        result = nn.functional.embedding(torch.arange(count, device=first), rows)
+        gradient = torch.ones_like(result)
+        taken = peak(lambda: torch.autograd.grad(result, rows, gradient))
+        assert abs(taken - 5000 * 1024 * 4 - more) < 2 * MEBIBYTE, (taken, count)
+
+
+@case(since=(2, 0))
+def memory_of_attention():
+    length, batch, heads, depth = 64, 4, 2, 32
+    size = length * batch * heads * depth * 4
+    source = torch.rand(3, length, batch, heads * depth, device=first, requires_grad=True)
+    parts = [part.view(length, batch * heads, depth).transpose(0, 1).view(batch, heads, length, depth) for part in source * 1]
+    result = nn.functional.scaled_dot_product_attention(*parts)
+    assert result.transpose(1, 2).is_contiguous(), result.stride()  # whatever the layout of the operands
+    del parts
+    loss = result.sum()
+    gradient = torch.ones_like(loss)
+    before = torch.cuda.memory_allocated()
+    torch.autograd.grad(loss, source, gradient)
+    # The operands and one number for each position are released, though the result and the graph live.
+    assert before - torch.cuda.memory_allocated() == 3 * size + length * batch * heads * 4, before - torch.cuda.memory_allocated()
+
+
+def peak(run):
+    """The largest memory that a call takes on the first device beside what is there."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    run()
+    return torch.cuda.max_memory_allocated() - before
 
 
 def main():

@@ -8,7 +8,7 @@ import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, fused, graphs, halves
 from . import higher, history, locations, masks, memory, native, norms, numbers, programs, progress, recurrent, refused, report, script, shapes
-from . import signals, storages, streams, tensors, traces, undo, values, versions, workspaces
+from . import signals, storages, streams, temporaries, tensors, traces, undo, values, versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -45,11 +45,12 @@ def prepare(torch, session):
     products = workspaces.Workspaces(torch, account, capability)
     attentions = attention.Attention(torch, tags, account, capability, lambda: session.get("sms") or connection.attribute(driver.SM_COUNT, 0))
     encoders = encoder.Encoder(torch, account, attentions, products)
+    kernels = temporaries.Temporaries(torch, account)
     low = halves.Halves(torch)
     rules = booking.Rules(
         check=both(functools.partial(refused.check_of, torch, capability), functools.partial(determinism.check_of, torch)),
         count=lambda func: counting.counter_of(func, counters, torch), as_gpu=lambda func: low.rule(func) or masks.rule(torch, func),
-        beside=lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func))
+        beside=lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func) or kernels.rule_of(func))
     mode = booking.make(torch, tags, account, counters, rules, low, without_values)
     places = devices.Devices(torch, mode, tags, counters, account)
     numbers.install(torch)

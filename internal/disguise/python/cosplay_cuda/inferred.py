@@ -43,6 +43,18 @@ def ctc(shapes, func, args):
     return empty(shapes.aten, [batch], source), empty(shapes.aten, [batch, source.size(0), 2 * longest + 1], source)
 
 
+def encoder(shapes, func, args):
+    return empty(shapes.aten, args[0].size(), args[0])
+
+
+def self_attention(shapes, func, args):
+    """The result, and the weights if they are asked for: of each head, or their mean."""
+    query, heads = args[0], args[4]
+    asked, mean = (args[at] if at < len(args) else True for at in (10, 11))
+    size = [query.size(0)] + ([] if mean else [heads]) + [query.size(1), args[1].size(1)]
+    return empty(shapes.aten, query.size(), query), empty(shapes.aten, size, query) if asked else None
+
+
 def foreach(shapes, func, args):
     """One result for each tensor of the first list."""
     of = shapes.aten.empty_like.default
@@ -51,7 +63,8 @@ def foreach(shapes, func, args):
     return [of(tensor, device="meta") for tensor in args[0]]
 
 
-ALWAYS = {"_ctc_loss": ctc, "convolution_backward": convolution_backward, "_pack_padded_sequence": pack, "_pack_padded_sequence_backward": pack_backward}
+ALWAYS = {"_ctc_loss": ctc, "convolution_backward": convolution_backward, "_pack_padded_sequence": pack, "_pack_padded_sequence_backward": pack_backward,
+          "_transformer_encoder_layer_fwd": encoder, "_native_multi_head_attention": self_attention}
 
 
 def on_small(shapes, func, args, kwargs):

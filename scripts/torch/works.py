@@ -704,7 +704,7 @@ def memory_of_attention():
 
 
 def peak(run):
-    """The largest memory that a call takes on the first device beside what is there."""
+    """The largest memory that a call takes on the first device beside what exists."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

@@ -63,6 +63,7 @@ void end_visit(struct visit *visit);
 extern struct device devices[MAX_DEVICES];
 extern int device_count;
 CUresult find_devices(void);
+int visible_devices(void); /* their number; before cuInit, too */
 const struct sim_gpu *gpu_of(const struct device *device);
 uint64_t memory_of(const struct device *device);
 const struct sim_profile *profile_at(const struct device *device); /* NULL for a whole GPU */

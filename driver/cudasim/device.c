@@ -111,6 +111,15 @@ CUresult find_devices(void)
     return device_count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
+int visible_devices(void)
+{
+    struct visit visit __attribute__((cleanup(end_visit))) = {.locked = 1};
+    lock_threads(&thread_lock);
+    if (!host)
+        find_devices();
+    return device_count;
+}
+
 CUresult cuInit(unsigned flags)
 {
     struct visit visit __attribute__((cleanup(end_visit))) = {.locked = 1};

@@ -103,14 +103,17 @@ CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint
     return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
 }
 
-/* NVIDIA's runtime needs undocumented tables; programs of the driver interface do not. */
+/*
+ * NVIDIA's runtime needs undocumented tables; programs of the driver interface do not. A
+ * program that has hidden all devices expects to find none, so it is not told why.
+ */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
     if (!table || !id)
         return CUDA_ERROR_INVALID_VALUE;
     *table = NULL;
     static int said;
-    if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+    if (visible_devices() && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
         say("cosplay: a simulated host cannot run programs of the CUDA runtime (PyTorch, JAX, CuPy, llama.cpp): the "
             "runtime accepts only NVIDIA's driver, and finds no GPU here. Run the program on a real GPU.\n");
     return CUDA_ERROR_NOT_FOUND;

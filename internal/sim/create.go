@@ -33,8 +33,8 @@ const maxGPUs = C.SIM_MAX_GPUS
 type Options struct {
 	Simulates string // the user's text, "8 x h200"; kept for output
 	Seed      string // the same seed gives the same UUIDs
-	Driver    string // version, default "550.163.01"
-	CUDA      int    // default 12040, which is 12.4
+	Driver    string // version, default "580.159.04"
+	CUDA      int    // default 13000, which is 13.0
 }
 
 // Create creates a host with one GPU for each model in a folder and replaces an existing host: the libraries and the
@@ -196,12 +196,12 @@ func newState(models []resource.Model, opts Options) ([]byte, error) {
 	host.version = C.SIM_VERSION
 	host.gpu_count = C.uint32_t(len(models))
 	host.size = C.uint64_t(len(data))
-	host.cuda_version = C.uint32_t(cmp.Or(opts.CUDA, 12040))
+	host.cuda_version = C.uint32_t(cmp.Or(opts.CUDA, 13000))
 	boot := sha256.Sum256([]byte("boot\x00" + opts.Seed))
 	if err := errors.Join(
 		put(host.magic[:], C.SIM_MAGIC),
 		put(host.simulates[:], opts.Simulates),
-		put(host.driver_version[:], cmp.Or(opts.Driver, "550.163.01")),
+		put(host.driver_version[:], cmp.Or(opts.Driver, "580.159.04")),
 		put(host.boot_id[:], formatUUID(boot[:])),
 	); err != nil {
 		return nil, err

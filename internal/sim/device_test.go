@@ -34,10 +34,10 @@ func TestIdentity(t *testing.T) {
 	equal(t, "bus", text(pci.BusId[:]), "00000000:3B:00.0")
 	version, ret := library.SystemGetDriverVersion()
 	must(t, ret)
-	equal(t, "driver", version, "550.163.01")
+	equal(t, "driver", version, "580.159.04")
 	cuda, ret := library.SystemGetCudaDriverVersion()
 	must(t, ret)
-	equal(t, "CUDA", cuda, 12040)
+	equal(t, "CUDA", cuda, 13000)
 	equal(t, "error text", library.ErrorString(nvml.ERROR_IN_USE), "In use by another client")
 }
 

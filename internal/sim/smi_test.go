@@ -42,7 +42,7 @@ func TestJudgedByNvidiaSMI(t *testing.T) {
 		says []string
 	}{
 		{"-L", 0, []string{"GPU 0: NVIDIA H200 (UUID: GPU-", "GPU 2: NVIDIA L40S"}},
-		{"", 0, []string{"Driver Version: 550.163.01", "CUDA Version: 12.4", "0MiB / 46068MiB", "No running processes found"}},
+		{"", 0, []string{"Driver Version: 580.159.04", "CUDA Version: 13.0", "0MiB / 46068MiB", "No running processes found"}},
 		{"-q -d SUPPORTED_CLOCKS -i 0", 0, []string{"Memory                            : 3125 MHz", "Graphics                      : 1980 MHz", "Graphics                      : 345 MHz"}},
 		{"mig -lgip", 6, []string{"No MIG-enabled devices found"}},
 		{"-pm 1", 0, []string{"Enabled persistence mode for GPU 00000000:19:00.0"}},

@@ -12,7 +12,7 @@ OF_CUDA = re.compile("cuda|cudnn|cublas|nccl|accelerator|gds_|broadcast|scatter|
 # Functions in C that a session keeps: switches, versions and counts.
 KEPT = re.compile("_jit_[gs]et_te_|_[gs]et_(cublas|cublaslt|cudnn)_|_set_sdp_|_cudnn_set_conv|_can_use_cudnn_attention|_cuda_getArchFlags"
                   "|_cuda_getCompiledVersion|_cuda_get_conv_benchmark_empty_cache|_cuda_customAllocator|_nccl_version|_accelerator_hooks_"
-                  "|_[gs]et_backcompat_|_activate_cuda_trace")
+                  "|_[gs]et_backcompat_|_activate_cuda_trace|_ensureCUDADeviceGuardSet")
 PLAIN = """
 import torch
 x = torch.ones(3, 3, device="cuda", requires_grad=True)

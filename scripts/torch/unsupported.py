@@ -34,7 +34,7 @@ def x(size=3, dtype=torch.float32):
 @case(None, None)
 def flags_of_libraries():
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    assert cudnn.version() >= 8500 and cudnn.is_available() is True and torch.version.cuda.split(".")[0] == "12"
+    assert cudnn.version() >= 8500 and cudnn.is_available() is True and torch.version.cuda.split(".")[0] in ("11", "12", "13")
     cudnn.benchmark, cudnn.deterministic, matmul.allow_fp16_reduced_precision_reduction = True, True, False
     assert cudnn.benchmark and cudnn.deterministic and not matmul.allow_fp16_reduced_precision_reduction
     plans = torch.backends.cuda.cufft_plan_cache

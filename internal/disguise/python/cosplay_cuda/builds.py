@@ -10,7 +10,7 @@ from . import errors
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 # Functions of torch._C that only a CUDA build has. Those that need no GPU keep what they do.
-OF_CUDA = re.compile("_cuda_|_nccl_|_construct_CUDA_")
+OF_CUDA = re.compile("_cuda_|_nccl_|_gds_|_construct_CUDA_")
 KEPT = frozenset(("_cuda_customAllocator", "_cuda_get_conv_benchmark_empty_cache", "_cuda_getArchFlags", "_cuda_getCompiledVersion",
                   "_nccl_version", "_nccl_version_suffix"))
 

@@ -208,11 +208,9 @@ def install(torch, devices, memory):
     def no_dlpack(self):
         raise BufferError("a CUDA tensor of this session cannot be exported by DLPack: its host has no GPU, and the CPU computes")
 
-    class Attribute(property):
-        __objclass__ = base  # torch._dynamo of some versions asks an attribute of tensors where it is defined
-
-    Tensor.device, Tensor.is_cuda, Tensor.is_cpu = property(device), property(is_cuda), property(is_cpu)
-    Tensor.grad = Attribute(c_grad, set_grad, c_delete_grad)
+    for function in (device, is_cuda, is_cpu):
+        put_attribute(Tensor, function.__name__, function)
+    put_attribute(Tensor, "grad", c_grad, set_grad, c_delete_grad)
     Tensor.__cuda_array_interface__ = property(no_interface)
     for function in (get_device, to, cuda, type, type_as, copy_, set_, numpy, tolist, pin_memory, is_pinned):
         setattr(Tensor, function.__name__, function)
@@ -237,6 +235,19 @@ def install(torch, devices, memory):
         as_subclass(torch)
     lazy(torch)
     storages(torch, devices, memory)
+
+
+class Attribute(property):
+    """An attribute in place of one in C. As there, it states its name and where it is defined: torch._dynamo asks for both when it is
+    imported, and a property has no name before Python 3.13."""
+
+    def __init__(self, name, owner, *functions):
+        super().__init__(*functions)
+        self.__name__, self.__objclass__ = name, owner
+
+
+def put_attribute(kind, name, *functions):
+    setattr(kind, name, Attribute(name, getattr(getattr(kind, name), "__objclass__", kind), *functions))
 
 
 def as_subclass(torch):
@@ -352,7 +363,8 @@ def storages(torch, devices, memory):
         raise errors.unsupported("Sharing a CUDA tensor with another process", "send tensor.cpu()")
 
     Storage.__new__ = staticmethod(make)
-    Storage.device, Storage.is_cuda = property(device), property(lambda self: of(self) >= 0)
+    put_attribute(Storage, "device", device)
+    put_attribute(Storage, "is_cuda", lambda self: of(self) >= 0)
     Storage.cuda, Storage.cpu, Storage.resize_, Storage._share_cuda_ = cuda, to_cpu, resize_, no_sharing
     if hasattr(Storage, "to"):
         Storage.to = to

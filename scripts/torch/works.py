@@ -101,6 +101,14 @@ def recurrent_networks_run_as_on_a_gpu():
 
 
 @case
+def attributes_state_their_names():
+    """torch._dynamo of some versions asks for them when it is imported, and each optimizer imports it."""
+    for name in "device", "is_cuda", "is_cpu", "grad":
+        attribute = getattr(torch.Tensor, name)
+        assert attribute.__name__ == attribute.__get__.__self__.__name__ == name and issubclass(torch.Tensor, attribute.__objclass__)
+
+
+@case
 def recurrent_networks_keep_a_buffer():
     network, x = nn.LSTM(16, 32, 2).to(first), torch.ones(20, 8, 16, device=first)
     torch.cuda.empty_cache()
@@ -111,7 +119,7 @@ def recurrent_networks_keep_a_buffer():
     network.train()
     kept = network(x)
     states = kept[1][0].numel() * 4 * 2
-    assert torch.cuda.memory_allocated(first) - before == row + 2 * states + 15 * row  # the first states, too; of each layer 7, and a result
+    assert torch.cuda.memory_allocated(first) - before == row + 2 * states + 11 * row + 512  # the first states, too; of each layer 5, and a result
     loss = kept[0].sum()
     loss.backward()
     gradients = sum((p.numel() * 4 + 511) // 512 * 512 for p in network.parameters())

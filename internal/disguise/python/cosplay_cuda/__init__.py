@@ -43,9 +43,10 @@ def prepare(torch, session):
     counters = counting.Counters(torch._C._get_tracing_state)
     without_values = shapes.Shapes(torch, tags) if session["compute"] == "shapes" else None
     products = workspaces.Workspaces(torch, account, capability)
-    attentions = attention.Attention(torch, tags, account, capability, lambda: session.get("sms") or connection.attribute(driver.SM_COUNT, 0))
+    sms = functools.partial(sms_of, session, connection)
+    attentions = attention.Attention(torch, tags, account, capability, sms)
     encoders = encoder.Encoder(torch, account, attentions, products)
-    kernels = temporaries.Temporaries(torch, account)
+    kernels = temporaries.Temporaries(torch, account, sms, capability)
     low = halves.Halves(torch)
     rules = booking.Rules(
         check=both(functools.partial(refused.check_of, torch, capability), functools.partial(determinism.check_of, torch)),
@@ -63,7 +64,7 @@ def prepare(torch, session):
     places.install()
     progress.install(torch, places, account, counters, places.graphs)
     tensors.install(torch, places, account)
-    recurrent.Networks(torch, places, account, products, mode, without_values).install()
+    recurrent.Networks(torch, places, account, products, mode, without_values, lambda: sms() * kernels.reductions.threads()).install()
     programs.install(torch, places, mode, session, capability)
     script.install(torch, places)
     traces.install(torch, places)
@@ -108,6 +109,11 @@ def capability_of(session, connection):
     if "capability" in session:
         return tuple(int(part) for part in session["capability"].split("."))
     return connection.capability(0)
+
+
+def sms_of(session, connection):
+    """The number of multiprocessors, likewise."""
+    return session.get("sms") or connection.attribute(driver.SM_COUNT, 0)
 
 
 def in_every_thread(mode, counters):

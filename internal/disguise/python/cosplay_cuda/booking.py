@@ -33,12 +33,18 @@ ONE_DEVICE = frozenset((
 # Operations that can give a tensor more memory. Those with an argument "out" can, too.
 RESIZING = frozenset(("resize_", "resize_as_"))
 
+# Autograd's formulas write into zeros that they have made, by these. While any mode is on, they use the ones that return another tensor; its
+# memory is that of the zeros.
+ZEROS = frozenset(("zeros", "zeros_like", "new_zeros"))
+ONTO_ZEROS = frozenset(("scatter", "scatter_add", "index_add", "index_put", "_unsafe_index_put", "index_copy", "masked_scatter", "put"))
+
 NUMBER = "Expected a value of type 'Tensor' for argument"
 
 
 class Local(threading.local):
     target = UNSET  # the device that a call names, while it runs
     ambient = UNSET  # the device of PyTorch's own memory, while a backward pass runs
+    zeros = None  # a reference to the tag of zeros that a backward pass has made
     counted = False  # the bytes of the copy that runs are in the report
     mode = None  # that of the thread
 
@@ -52,7 +58,7 @@ class Plan:
     """What is known about an operation from its schema."""
 
     __slots__ = ("func", "run", "fresh", "named", "mixing", "foreach", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
-                 "writes", "count", "written", "strict", "as_gpu", "beside")
+                 "writes", "count", "written", "strict", "as_gpu", "beside", "zeros")
 
     def __init__(self, func, rules):
         schema = func._schema
@@ -60,6 +66,7 @@ class Plan:
         namespace, self.name = schema.name.split("::")
         self.check, self.as_gpu, self.beside = rules.check(func), rules.as_gpu(func), rules.beside(func)
         self.overload = func._overloadname
+        self.zeros = True if self.name in ZEROS else False if self.name in ONTO_ZEROS else None  # whether it makes zeros, or writes on them
         returned = [r for r in schema.returns if "Tensor" in str(r.type)]
         self.fresh = any(r.alias_info is None for r in returned)
         self.arguments = [a.name for a in schema.arguments]
@@ -109,6 +116,17 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
                 put(storage, memory.tag(index, storage.nbytes()))
         elif tag.index == OPEN:
             adopt(tag, storage, index)
+
+    def book_zeros(plan, args, result, index):
+        """Books zeros of a backward pass, and what is written on them."""
+        backward = local.ambient != UNSET
+        written = local.zeros() if backward and not plan.zeros and local.zeros is not None else None
+        if written is not None and tag_of(args[0]) is written:
+            put(storage_of(result), written)
+            local.zeros = None
+        book(result, index)
+        if backward and plan.zeros:
+            local.zeros = weakref.ref(tag_of(result))
 
     def open_all(result, opened):
         """Marks what an operation made of sizes alone."""
@@ -338,7 +356,10 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
                     if self.special is not None:
                         self.special(plan, result, index)
                     elif isinstance(result, Tensor):
-                        book(result, index)
+                        if plan.zeros is None:
+                            book(result, index)
+                        else:
+                            book_zeros(plan, args, result, index)
                     elif plan.foreach and (mixed or host):
                         for part, operand in zip(result, args[0]):
                             tag = tag_of(operand)

@@ -3,14 +3,17 @@ CPU code makes many small operations of it, so it runs in one piece here (whole.
 import functools
 
 from . import errors, order, storages, whole
+from .sdpa import parts, up
 from .storages import CPU, OPEN
 
 SEQUENCES = (list, tuple)
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 CELLS = {"lstm_cell": "lstm", "gru_cell": "gru", "rnn_tanh_cell": "rnn_tanh", "rnn_relu_cell": "rnn_relu"}
-# What the backward pass of a layer needs of each step, in vectors of its hidden size. The size of cuDNN's buffer is not published; this is
-# what PyTorch keeps on the CPU: the states and what the gates are computed from.
-KEPT = {"lstm": 7, "gru": 7, "rnn_tanh": 1, "rnn_relu": 1}
+# What cuDNN keeps of each step for the backward pass of a layer, in vectors of its hidden size, and of each network, in bytes; the parts begin
+# at multiples of 16 bytes. Not published, but so on an H100 with cuDNN 9.19, and without other GPUs to compare (docs/measured/h100.md).
+KEPT = {"lstm": 5, "gru": 6, "rnn_tanh": 1, "rnn_relu": 1}
+HEAD, PART = 256, 16
+RANDOM = 24  # bytes of each thread's generator for dropout
 # The same of a cell, which CUDA computes by matrix products and a kernel of PyTorch: the gates from both products, and its workspace.
 KEPT_BY_CELL = {"lstm": 12, "gru": 11, "rnn_tanh": 1, "rnn_relu": 1}
 TRAINING_ONLY = "cudnn RNN backward can only be called in training mode"
@@ -56,6 +59,7 @@ class Call:
         self.hidden, self.out = weights[1].size(0) // GATES[self.kind], weights[1].size(1)
         self.steps = self.args[1].size(0) if self.packed else 1 if self.cell else x.size(1 if self.first else 0)
         self.rows = x.size(0) if flat else x.size(0) * x.size(1)
+        self.batch = int(self.args[1][0]) if self.packed else self.rows // self.steps
         self.dtype, self.width = x.dtype, x.element_size()
         self.flops = 2 * self.rows * sum(weight.numel() for weight in weights if weight.dim() == 2)
         if self.cell:
@@ -78,13 +82,19 @@ class Call:
             return self.rows * self.width * self.hidden * KEPT_BY_CELL[self.kind]
         if not self.train:
             return 0
-        layer = self.hidden * KEPT[self.kind] + (self.out if self.out != self.hidden else 0)
-        between = self.out * (2 if self.dropped else 1)  # the result of a layer, and which numbers of it are dropped
-        return self.rows * self.width * self.directions * (layer * self.layers + between * (self.layers - 1))
+        layer = self.hidden * KEPT[self.kind] + (self.hidden + 3 * self.out if self.out != self.hidden else 0)
+        between = self.rows * self.directions * self.out
+        size = HEAD + self.layers * self.directions * up(self.rows * layer * self.width, PART) + (self.layers - 1) * up(between * self.width, PART)
+        if self.dropped:  # which numbers of the results between layers remain, a bit for each
+            size += (self.layers - 1) * self.directions * up(parts(self.steps * self.batch * self.directions * self.out, 8), PART)
+        return size
 
     def compute(self, tensors):
         if self.networks.shapes is not None:
-            made = tuple([self.networks.hollow(size, self.dtype) for size in self.sizes])
+            made = [self.networks.hollow(size, self.dtype) for size in self.sizes]
+            if self.first:  # the result is laid out by steps
+                made[0] = self.networks.hollow((self.sizes[0][1], self.sizes[0][0], self.sizes[0][2]), self.dtype).transpose(0, 1)
+            made = tuple(made)
             return made if len(made) > 1 else made[0]
         return self.run(tensors)
 
@@ -106,6 +116,8 @@ class Call:
         copy = memory.tag(self.index, self.copied)
         self.take_workspace()
         self.networks.devices.put(results, self.index)
+        if self.dropped:
+            self.networks.take_generators(self.index)
         kept = memory.tag(self.index, self.kept())
         del copy
         self.networks.counted(3 if self.cell else 1, self.flops)
@@ -153,8 +165,9 @@ class Call:
 
 
 class Networks:
-    def __init__(self, torch, devices, memory, products, mode, shapes):
+    def __init__(self, torch, devices, memory, products, mode, shapes, threads):
         self.torch, self.devices, self.memory, self.products, self.mode, self.shapes = torch, devices, memory, products, mode, shapes
+        self.threads, self.generators = threads, {}  # of each device
         self.kinds = (torch.Tensor, torch.nn.Parameter)
         self.depth, self.at = torch._C._len_torch_dispatch_stack, torch._C._get_dispatch_stack_at
         self.functions, self.function_at = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
@@ -165,6 +178,11 @@ class Networks:
         self.order = order.Order(torch)
         self.alone, self.Function = whole.make(torch, devices, memory, self.order)
         self.Once = self.make_once()
+
+    def take_generators(self, index):
+        """Books the generators of cuDNN's dropout, which stay: one for each thread that the GPU holds."""
+        if index not in self.generators:
+            self.generators[index] = self.memory.tag(index, self.threads() * RANDOM)
 
     def install(self):
         torch = self.torch

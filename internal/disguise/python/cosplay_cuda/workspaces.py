@@ -131,9 +131,9 @@ class Workspaces:
         return min(size, self.size()) if self.version >= (2, 7) and self.unified() else size
 
     def unified(self):
-        """Whether cuBLASLt uses the workspace of cuBLAS: from 2.11 on unless the user says otherwise, before if they do."""
+        """Whether cuBLASLt uses the workspace of cuBLAS: from 2.12 on unless the user says otherwise, before if they do."""
         said = os.environ.get("TORCH_CUBLASLT_UNIFIED_WORKSPACE")
-        return said != "0" if self.version >= (2, 11) else said == "1"
+        return said != "0" if self.version >= (2, 12) else said == "1"
 
     def clear(self):
         self.held.clear()

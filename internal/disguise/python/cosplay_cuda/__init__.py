@@ -8,7 +8,7 @@ import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, fused, graphs, halves
 from . import higher, history, locations, masks, memory, native, norms, numbers, programs, progress, recurrent, refused, report, script, shapes
-from . import signals, storages, streams, temporaries, tensors, traces, undo, values, versions, workspaces
+from . import signals, softmax, storages, streams, temporaries, tensors, traces, undo, values, versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -50,7 +50,7 @@ def prepare(torch, session):
     low = halves.Halves(torch)
     rules = booking.Rules(
         check=both(functools.partial(refused.check_of, torch, capability), functools.partial(determinism.check_of, torch)),
-        count=lambda func: counting.counter_of(func, counters, torch), as_gpu=lambda func: low.rule(func) or masks.rule(torch, func),
+        count=lambda func: counting.counter_of(func, counters, torch), as_gpu=lambda func: low.rule(func) or masks.rule(torch, func) or softmax.rule(torch, func),
         beside=lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func) or kernels.rule_of(func))
     mode = booking.make(torch, tags, account, counters, rules, low, without_values)
     places = devices.Devices(torch, mode, tags, counters, account)
@@ -70,6 +70,7 @@ def prepare(torch, session):
     traces.install(torch, places)
     higher.install(torch, mode, places)
     dropout.install(torch, mode, places)
+    softmax.install(torch, mode, places)
     attentions.install(mode, places)
     refused.install(torch)
     extras.install(torch, places)

@@ -118,22 +118,44 @@ def kernels(torch, region, takes_half):
 
         return run
 
+    def asking(operator, outside):
+        """Asks for the result in float32 of operands as they are."""
+        place = [argument.name for argument in operator._schema.arguments].index("dtype")
+        ask = kernel(operator, keep, outside)
+
+        def run(*args, **kwargs):
+            if region.depth and (args[0].dtype is float32 or args[0].dtype in low) and kwargs.get("dtype") is None and len(args) <= place:
+                kwargs["dtype"] = float32
+            return ask(*args, **kwargs)
+
+        return run
+
+    def through(operator, outside):
+        composite = functools.partial(operator._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
+        beyond = kernel(operator, keep, outside)
+        return lambda *args, **kwargs: (composite if region.depth else beyond)(*args, **kwargs)
+
     known = getattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", lambda *args: False)
 
     def put(names, inside, replacing=None):
-        """Adds kernels. replacing is what the CPU does outside a region of CUDA; None leaves the CPU's kernels if there are any."""
+        """Adds kernels. replacing is what the CPU does outside a region of CUDA; None leaves the CPU's kernels if there are any.
+        inside is what is done to the operands, or makes the kernel."""
+        makes = inside in (asking, through)
         for name in names:
             packet, _, overload = name.partition(".")
             operator = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
             there = operator is not None and known("aten::" + name, "AutocastCPU")
-            if operator is None or there and replacing is None:
+            if operator is None or there and replacing is None and not makes:
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch warns that they are replaced
                 operator = getattr(torch, packet) if packet in recurrent.GATES or packet in recurrent.CELLS else operator
-                library.impl(name, kernel(operator, inside, promote if name in casts.CPU_PROMOTES else replacing if there else keep))
+                outside = promote if name in casts.CPU_PROMOTES else (replacing or widen) if there else keep
+                library.impl(name, inside(operator, outside) if makes else kernel(operator, inside, outside))
 
     put(casts.FLOAT32, widen)
+    put(casts.INTO_FLOAT32, asking)
+    put(casts.THROUGH, through)
     put([name for name in casts.FLOAT32_SINCE if hasattr(torch.ops.aten, name.partition(".")[0]) and known("aten::" + name, "AutocastCUDA")], widen)
     put(casts.LOWER, lower)
     put(casts.PROMOTE, promote, widen)

@@ -4,12 +4,13 @@ and overloads of operators. Names that a version lacks are left out."""
 # Computed in float32.
 FLOAT32 = (
     "acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal", "rsqrt", "sinh", "tan",
-    "pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar", "softplus", "native_layer_norm", "native_group_norm", "cumprod", "cumsum", "prod",
-    "prod.dim_int", "sum", "sum.dim_IntList", "_softmax", "_log_softmax", "softmax.int", "log_softmax.int", "layer_norm", "group_norm", "l1_loss",
+    "pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar", "softplus", "native_layer_norm", "native_group_norm", "_softmax", "_log_softmax", "layer_norm", "group_norm", "l1_loss",
     "smooth_l1_loss", "huber_loss", "mse_loss", "nll_loss", "nll_loss2d", "soft_margin_loss", "binary_cross_entropy_with_logits", "kl_div",
     "norm.Scalar", "norm.ScalarOpt_dim", "frobenius_norm", "frobenius_norm.dim", "nuclear_norm", "nuclear_norm.dim", "logsumexp", "dist", "pdist",
     "renorm", "cosine_similarity",
 )
+# Their operand stays as it is, and the result is asked for in float32.
+INTO_FLOAT32 = ("cumprod", "cumsum", "prod", "prod.dim_int", "sum", "sum.dim_IntList", "softmax.int", "log_softmax.int")
 # Computed in float32 by the versions whose autocast for CUDA has them.
 FLOAT32_SINCE = (
     "linalg_vector_norm", "linalg_matrix_norm", "linalg_matrix_norm.str_ord", "rms_norm", "upsample_nearest1d", "upsample_nearest2d",
@@ -42,6 +43,8 @@ AS_IS = (
     "linalg_svd", "linalg_svdvals", "linalg_tensorinv", "linalg_tensorsolve", "lu_solve", "nanquantile", "nanquantile.scalar", "orgqr", "ormqr",
     "pinverse", "polar", "qr", "quantile", "quantile.scalar", "svd", "symeig", "triangular_solve",
 )
+# Of several operations, each of which is cast as it is. The CPU computes all in float32.
+THROUGH = ("cross_entropy_loss",)
 # What the CPU promotes to the widest type, outside a region of CUDA.
 CPU_PROMOTES = ("cat", "stack", "index_copy")
 # An error.

@@ -39,6 +39,7 @@ Unknown.__hash__ = float.__hash__
 
 
 def install(torch, shapes, devices):
+    shapes.graphs = devices.graphs
     tensors(torch, shapes, devices)
     storages(torch, shapes)
     parameters(torch, shapes)
@@ -95,7 +96,7 @@ def storages(torch, shapes):
 
     def is_hollow(storage):
         tag = tags.of_storage(storage)
-        return tag is not None and (tag.index >= 0 or tag.hollow)
+        return tag is not None and tag.hollow
 
     def copy_(self, source, *args, **kwargs):
         if not is_hollow(self) and not is_hollow(source):

@@ -80,11 +80,11 @@ A decision by the number of Tensor.item() needs`
 func TestTorchShapesOfKnownValues(t *testing.T) {
 	s := newTorchSession(t, "rtx-3090", "shapes")
 	got := s.run(t, `
-import torch
+import copy, torch
 ids = torch.tensor([[1, 2, 3, 0], [4, 5, 0, 0]]).to("cuda")
 mask, hollow = ids != 0, torch.randn(2, 4, 6, device="cuda")
 print(mask.all().item(), mask.sum(1).tolist(), ids[mask], ids.unique().tolist(), torch.where(mask, ids, -1)[0].tolist(), ids.cpu().numpy()[1])
-print(hollow[mask].shape, hollow[:, mask[0]].shape, hollow.repeat_interleave(ids[0], 1).shape, torch.full((2,), 4, device="cuda").tolist())
+print(hollow[mask].shape, hollow[:, mask[0]].shape, hollow.repeat_interleave(ids[0], 1).shape, hollow[0, 0].masked_select(mask[:, :1]).shape, torch.full((2,), 4, device="cuda").tolist())
 try: hollow[mask[:, :3]]
 except IndexError as error: print(error)
 def has_values(tensor):
@@ -97,7 +97,7 @@ written[0] = hollow.argmax()
 filled = position.clone().fill_(hollow.sum().item())
 drawn = position.clone().random_(4)
 large = torch.zeros(3 << 20, dtype=torch.int64, device="cuda")
-print([has_values(t) for t in (position, view, written, written[2:], position + written, filled, drawn, large, position.float(), hollow > 0, torch.randperm(3, device="cuda"))])
+print([has_values(t) for t in (position, view, copy.deepcopy(position), written, written[2:], position + written, filled, drawn, large, position.float(), hollow > 0, torch.randperm(3, device="cuda"), torch.ones_like(hollow, dtype=torch.bool))])
 view += 1
 print(position.tolist())
 graph, static = torch.cuda.CUDAGraph(), torch.tensor([1, 2], device="cuda")
@@ -109,9 +109,9 @@ try:
     with torch.cuda.graph(torch.cuda.CUDAGraph()): static.sum().item()
 except RuntimeError as error: print(str(error).splitlines()[0])`)
 	want := `False [3, 2] tensor([1, 2, 3, 4, 5], device='cuda:0') [0, 1, 2, 3, 4, 5] [1, 2, 3, -1] [4 5 0 0]
-torch.Size([5, 6]) torch.Size([2, 3, 6]) torch.Size([2, 6, 6]) [4, 4]
+torch.Size([5, 6]) torch.Size([2, 3, 6]) torch.Size([2, 6, 6]) torch.Size([12]) [4, 4]
 The shape of the mask [2, 3] does not match the shape [2, 4] that it indexes
-[True, True, False, False, False, False, False, False, False, False, False]
+[True, True, True, False, False, False, False, False, False, False, False, False, True]
 [0, 2, 3, 4]
 True False False
 CUDA error: operation failed due to a previous error during capture`

@@ -19,6 +19,8 @@ SHARING = frozenset(("_unsafe_view", "unsafe_split", "unsafe_split_with_sizes", 
 # Operations that change the shape of their operand, not its values.
 RESHAPING = frozenset(("set_", "record_stream"))
 RESIZING = frozenset(("resize_", "resize_as_"))
+# Operations that take the shape of their operand, not its values.
+SIZED = frozenset(("empty_like", "full_like", "ones_like", "zeros_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros"))
 MASKED = frozenset(("index", "_unsafe_index"))
 MASKED_WRITES = frozenset(("index_put_", "_index_put_impl_", "index_put", "_unsafe_index_put"))
 
@@ -26,7 +28,7 @@ MASKED_WRITES = frozenset(("index_put_", "_index_put_impl_", "index_put", "_unsa
 class Rule:
     """What an operation does with the memory of its operands, from its schema."""
 
-    __slots__ = ("name", "shares", "reads", "checks", "masked", "written", "fresh", "named", "random", "plain")
+    __slots__ = ("name", "shares", "reads", "checks", "masked", "written", "fresh", "named", "random", "plain", "sized")
 
     def __init__(self, torch, func):
         schema = func._schema
@@ -43,6 +45,7 @@ class Rule:
             torch.Tag.inplace_view in tags or self.name in SHARING or self.name in RESHAPING or not self.fresh and not self.written)
         self.named = any(a.name == "device" for a in schema.arguments)
         self.random = torch.Tag.nondeterministic_seeded in tags
+        self.sized = self.name in SIZED
         # Whether the operation makes no tensor, or one whose size only its values show.
         self.plain = not self.fresh or self.masked or self.reads and "to_sparse" not in self.name
 
@@ -55,7 +58,7 @@ class Shapes:
         self.rules = {}
         self.whole = set(filter(None, [getattr(torch, name, None) for name in WHOLE]))
         self.graphs = None  # set by values.py
-        self.all_selected = False  # whether masked_select returns all: its result is the operand of a mean
+        self.all_selected = False  # whether masked_select returns all if its mask is hollow: its result is the operand of a mean
 
     def is_hollow(self, tensor):
         tag = self.tag_of(tensor)
@@ -95,15 +98,17 @@ class Shapes:
         rule = self.rules.get(func)
         if rule is None:
             rule = self.rules[func] = Rule(self.torch, func)
-        known = not self.has_hollow(args) and not self.has_hollow(kwargs.values())
+        known = rule.sized and target >= 0 or not self.has_hollow(args) and not self.has_hollow(kwargs.values())
         if known and target < 0:
             return func(*args, **kwargs), True
         # A graph computes again in each run, of which nothing is seen here.
         known = known and not rule.random and self.graphs.local.graph is None and not has_nan(args) and not has_nan(kwargs.values())
         if known and rule.plain:
             return func(*args, **kwargs), True
-        if self.all_selected and rule.name == "masked_select":
-            result = self.aten.empty.memory_format([args[0].numel()], dtype=args[0].dtype, device="meta")
+        if rule.name == "masked_select" and rule.fresh and (self.all_selected or not self.is_hollow(args[1])):
+            source, mask = self.torch.broadcast_tensors(*args)
+            count = source.numel() if self.is_hollow(mask) else self.aten.nonzero.default(mask).size(0)
+            result = self.aten.empty.memory_format([count], dtype=source.dtype, device="meta")
             return self.real(result, {}, target), False
         if rule.reads and rule.name not in inferred.ALWAYS:
             raise errors.no_values("Tensor.to_sparse()" if "to_sparse" in rule.name else READERS.get(rule.name, "torch." + rule.name))

@@ -63,7 +63,7 @@ for kind in torch.tensor, tuple:
 optimizer = torch.optim.ASGD([x])
 x.sum().backward()
 optimizer.step()
-try: torch.arange(y.max().item())
+try: torch.arange(x.argmax().item())
 except RuntimeError as error: print(str(error)[:47])`)
 	want := `torch.Size([4, 3]) True False True
 torch.Size([4, 5]) cuda:0 [[0, 1]]
@@ -73,5 +73,87 @@ torch.Size([5, 2, 3])
 A decision by the number of Tensor.item() needs`
 	if got != want {
 		t.Errorf("it prints\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Integers and booleans of a device keep the values that follow from data of the host. A hollow operand makes a result hollow.
+func TestTorchShapesOfKnownValues(t *testing.T) {
+	s := newTorchSession(t, "rtx-3090", "shapes")
+	got := s.run(t, `
+import copy, torch
+ids = torch.tensor([[1, 2, 3, 0], [4, 5, 0, 0]]).to("cuda")
+mask, hollow = ids != 0, torch.randn(2, 4, 6, device="cuda")
+print(mask.all().item(), mask.sum(1).tolist(), ids[mask], ids.unique().tolist(), torch.where(mask, ids, -1)[0].tolist(), ids.cpu().numpy()[1])
+print(hollow[mask].shape, hollow[:, mask[0]].shape, hollow.repeat_interleave(ids[0], 1).shape, hollow[0, 0].masked_select(mask[:, :1]).shape, torch.full((2,), 4, device="cuda").tolist())
+try: hollow[mask[:, :3]]
+except IndexError as error: print(error)
+def has_values(tensor):
+    try: tensor.tolist()
+    except RuntimeError: return False
+    return True
+position = torch.arange(4, device="cuda")
+written, view = position.clone(), position[1:]
+written[0] = hollow.argmax()
+filled = position.clone().fill_(hollow.sum().item())
+drawn = position.clone().random_(4)
+large = torch.zeros(3 << 20, dtype=torch.int64, device="cuda")
+print([has_values(t) for t in (position, view, copy.deepcopy(position), written, written[2:], position + written, filled, drawn, large, position.float(), hollow > 0, torch.randperm(3, device="cuda"), torch.ones_like(hollow, dtype=torch.bool))])
+view += 1
+print(position.tolist())
+graph, static = torch.cuda.CUDAGraph(), torch.tensor([1, 2], device="cuda")
+with torch.cuda.graph(graph):
+    made = static + 1
+    position += 1
+print(has_values(static), has_values(made), has_values(position))
+try:
+    with torch.cuda.graph(torch.cuda.CUDAGraph()): static.sum().item()
+except RuntimeError as error: print(str(error).splitlines()[0])`)
+	want := `False [3, 2] tensor([1, 2, 3, 4, 5], device='cuda:0') [0, 1, 2, 3, 4, 5] [1, 2, 3, -1] [4 5 0 0]
+torch.Size([5, 6]) torch.Size([2, 3, 6]) torch.Size([2, 6, 6]) torch.Size([12]) [4, 4]
+The shape of the mask [2, 3] does not match the shape [2, 4] that it indexes
+[True, True, True, False, False, False, False, False, False, False, False, False, True]
+[0, 2, 3, 4]
+True False False
+CUDA error: operation failed due to a previous error during capture`
+	if got != want {
+		t.Errorf("it prints\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A model that decides by its masks, as those of transformers do, runs and has the peak that it has where the CPU computes.
+func TestTorchShapesOfMasks(t *testing.T) {
+	program := `
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.embedding, self.layer = nn.Embedding(64, 32), nn.Linear(32, 96)
+    def forward(self, ids, attended):
+        position = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
+        packed = (position.diff(prepend=position[:, :1] - 1, dim=-1) != 1).cumsum(-1)
+        hidden = self.embedding(ids)
+        query, key, value = self.layer(hidden).chunk(3, -1)
+        scores = query @ key.transpose(1, 2)
+        allowed = position.unsqueeze(2) >= position.unsqueeze(1)
+        if not (packed[:, -1] == 0).all():
+            allowed = allowed & (packed.unsqueeze(2) == packed.unsqueeze(1))
+        if not attended.all():
+            allowed = allowed & attended.unsqueeze(1)
+        scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
+        return (scores.softmax(-1) @ value)[attended]
+model = Model().cuda()
+ids = torch.arange(512).view(4, 128) % 64
+attended = (torch.arange(128) < torch.tensor([[128], [100], [60], [128]])).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(2):
+    result = model(ids.cuda(), attended)
+    result.pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(tuple(result.shape), torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated(), torch.cuda.memory_reserved())`
+	computed := newTorchSession(t, "rtx-3090", "cpu").run(t, program)
+	if got := newTorchSession(t, "rtx-3090", "shapes").run(t, program); got != computed || !strings.HasPrefix(got, "(416, 32) ") {
+		t.Errorf("it prints\n%s\nand where the CPU computes\n%s", got, computed)
 	}
 }

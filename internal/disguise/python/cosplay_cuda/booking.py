@@ -326,8 +326,9 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
                     # Python code that runs in a backward pass makes its tensors where it says.
                     index = local.ambient if local.ambient >= 0 and frame.f_globals.get("__name__", "").startswith("torch.") else OPEN
                     self.opener = id(frame), frame.f_lasti
+            known = False  # compute = "shapes": the result has values
             if shapes is not None:
-                result = shapes.run(func, args, kwargs or {}, index)
+                result, known = shapes.run(func, args, kwargs or {}, index)
             else:
                 try:
                     if plan.as_gpu is not None and index >= 0:
@@ -367,6 +368,8 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
                                 book_all(part, tag.index)
                     else:
                         book_all(result[:1] if plan.first else result, index)
+                    if known:
+                        shapes.keep(result)
             if index >= 0 and plan.writes:
                 if not plan.fresh and isinstance(result, Tensor) and result.layout is not torch.strided:
                     book(result, index)  # zero_ and others give a sparse tensor new parts
@@ -397,6 +400,7 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
     Booking.__torch_dispatch__ = getattr(Booking.__torch_dispatch__, "__wrapped__", Booking.__torch_dispatch__)
     without_rules(Booking)
     Booking.local, Booking.book, Booking.tag_of = local, staticmethod(book_all), staticmethod(tag_of)
+    Booking.keep = staticmethod(shapes.keep if shapes is not None else lambda result: None)
     return Booking
 
 

@@ -195,6 +195,7 @@ class Devices:
                 put(result, index)
                 if name == "tensor":
                     self.counters.copied(CPU, index, result)
+                    self.booking.keep(result)
             return result.pin_memory() if pinned and index < 0 else result
 
         def share(args, kwargs, index):

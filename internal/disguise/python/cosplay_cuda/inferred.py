@@ -34,7 +34,7 @@ def pack_backward(shapes, func, args):
 
 
 def ctc(shapes, func, args):
-    """The longest target decides how much memory the loss keeps for its gradient. Where the lengths are on the device, it is
+    """The longest target decides how much memory the loss keeps for its gradient. Where the lengths have no values, it is
     as long as the targets have room for."""
     source, targets, _, lengths = args[:4]
     known = not isinstance(lengths, shapes.Tensor) or not shapes.is_hollow(lengths)

@@ -79,7 +79,10 @@ def sizes(torch, devices):
         finally:
             del guard
         shares = args and isinstance(args[0], torch.Tensor)
-        return result if shares or index == CPU else devices.put(result, index)
+        if index >= 0 and not shares:
+            devices.put(result, index)
+            devices.booking.keep(result)
+        return result
 
     make.cosplay = True
     torch.Tensor.__new__ = staticmethod(make)

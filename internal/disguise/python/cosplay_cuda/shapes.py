@@ -1,13 +1,16 @@
-"""compute = "shapes": no operation on a device is computed. Its result has a shape, a dtype and a booking, and no values:
+"""compute = "shapes": an operation on a device is not computed. Its result has a shape, a dtype and a booking, and no values:
 PyTorch's meta kernels infer the shape, and the memory is reserved and never touched.
 
-A tensor without values is called hollow: each tensor of a device, each parameter of a module, and each tensor on the host
-that was made from one of these. All others are computed as usual, so that a program can read its data."""
+A tensor without values is called hollow: each tensor of floating-point numbers on a device, each parameter of a module, and each
+tensor that was made from one of these. All others are computed as usual, so that a program can read its data. On a device these
+are integers and booleans: masks, positions and lengths, by which programs decide what they run."""
 import mmap
 
 from . import errors, inferred
 from .storages import CPU, Tag
 
+KEPT = 16 << 20  # bytes; a larger tensor of a device is hollow, so that no operation takes long
+WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
 LARGE = 1 << 16  # bytes; from here on the memory of a tensor is mapped, so that the system need not have it
 NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
@@ -16,6 +19,8 @@ SHARING = frozenset(("_unsafe_view", "unsafe_split", "unsafe_split_with_sizes", 
 # Operations that change the shape of their operand, not its values.
 RESHAPING = frozenset(("set_", "record_stream"))
 RESIZING = frozenset(("resize_", "resize_as_"))
+# Operations that take the shape of their operand, not its values.
+SIZED = frozenset(("empty_like", "full_like", "ones_like", "zeros_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros"))
 MASKED = frozenset(("index", "_unsafe_index"))
 MASKED_WRITES = frozenset(("index_put_", "_index_put_impl_", "index_put", "_unsafe_index_put"))
 
@@ -23,7 +28,7 @@ MASKED_WRITES = frozenset(("index_put_", "_index_put_impl_", "index_put", "_unsa
 class Rule:
     """What an operation does with the memory of its operands, from its schema."""
 
-    __slots__ = ("name", "shares", "reads", "checks", "masked", "written", "fresh", "named")
+    __slots__ = ("name", "shares", "reads", "checks", "masked", "written", "fresh", "named", "random", "plain", "sized")
 
     def __init__(self, torch, func):
         schema = func._schema
@@ -39,6 +44,10 @@ class Rule:
         self.shares = self.name not in RESIZING and (
             torch.Tag.inplace_view in tags or self.name in SHARING or self.name in RESHAPING or not self.fresh and not self.written)
         self.named = any(a.name == "device" for a in schema.arguments)
+        self.random = torch.Tag.nondeterministic_seeded in tags
+        self.sized = self.name in SIZED
+        # Whether the operation makes no tensor, or one whose size only its values show.
+        self.plain = not self.fresh or self.masked or self.reads and "to_sparse" not in self.name
 
 
 class Shapes:
@@ -47,11 +56,13 @@ class Shapes:
         self.Tensor = torch.Tensor
         self.aten = torch.ops.aten
         self.rules = {}
-        self.all_selected = False  # whether masked_select returns all: its result is the operand of a mean
+        self.whole = set(filter(None, [getattr(torch, name, None) for name in WHOLE]))
+        self.graphs = None  # set by values.py
+        self.all_selected = False  # whether masked_select returns all if its mask is hollow: its result is the operand of a mean
 
     def is_hollow(self, tensor):
         tag = self.tag_of(tensor)
-        return tag is not None and (tag.index >= 0 or tag.hollow)
+        return tag is not None and tag.hollow
 
     def has_hollow(self, values):
         for value in values:
@@ -63,33 +74,55 @@ class Shapes:
         return False
 
     def hollow_out(self, storage):
-        """From now on what this memory of the host contains is unknown."""
+        """From now on what this memory contains is unknown."""
         tag = self.tags.of_storage(storage)
         if tag is None:
             self.tags.put(storage, Tag(CPU, hollow=True))
         else:
             tag.hollow = True
 
+    def keeps(self, tensor):
+        """Whether a tensor of a device has values if all that it is made from has."""
+        return (tensor.dtype in self.whole and tensor.layout is self.torch.strided
+                and tensor.numel() * tensor.element_size() <= KEPT)
+
+    def keep(self, result):
+        """Marks the computed tensors of a device, which are booked and thus hollow so far."""
+        for tensor in self.tensors(result):
+            tag = self.tag_of(tensor)
+            if tag is not None and self.keeps(tensor):
+                tag.hollow = False
+
     def run(self, func, args, kwargs, target):
-        """Runs an operation, or infers its result if it has a hollow operand or makes a tensor on the device target."""
+        """The result of an operation, and whether it is computed. If not, it is inferred."""
         rule = self.rules.get(func)
         if rule is None:
             rule = self.rules[func] = Rule(self.torch, func)
-        if not (target >= 0 and rule.named) and not self.has_hollow(args) and not self.has_hollow(kwargs.values()):
-            return func(*args, **kwargs)
-        if self.all_selected and rule.name == "masked_select":
-            result = self.aten.empty.memory_format([args[0].numel()], dtype=args[0].dtype, device="meta")
-            return self.real(result, {}, target)
+        known = rule.sized and target >= 0 or not self.has_hollow(args) and not self.has_hollow(kwargs.values())
+        if known and target < 0:
+            return func(*args, **kwargs), True
+        # A graph computes again in each run, of which nothing is seen here.
+        known = known and not rule.random and self.graphs.local.graph is None and not has_nan(args) and not has_nan(kwargs.values())
+        if known and rule.plain:
+            return func(*args, **kwargs), True
+        if rule.name == "masked_select" and rule.fresh and (self.all_selected or not self.is_hollow(args[1])):
+            source, mask = self.torch.broadcast_tensors(*args)
+            count = source.numel() if self.is_hollow(mask) else self.aten.nonzero.default(mask).size(0)
+            result = self.aten.empty.memory_format([count], dtype=source.dtype, device="meta")
+            return self.real(result, {}, target), False
         if rule.reads and rule.name not in inferred.ALWAYS:
             raise errors.no_values("Tensor.to_sparse()" if "to_sparse" in rule.name else READERS.get(rule.name, "torch." + rule.name))
         if rule.checks:
-            return None  # values that do not exist are right
+            return None, False  # values that do not exist are right
         if rule.shares:
-            return func(*args, **kwargs)
-        if rule.masked and any(part is not None and part.dtype in (self.torch.bool, self.torch.uint8) for part in args[1]):
-            raise errors.no_values("Indexing with a boolean mask")
+            return func(*args, **kwargs), False
+        if rule.masked:
+            args = (args[0], self.without_masks(*args))
         twins = {}
-        result = self.infer(func, rule, args, kwargs, target, twins)
+        result = self.infer(func, rule, args, kwargs, twins)
+        if known and all(self.keeps(tensor) for tensor in self.tensors(result)):
+            return func(*args, **kwargs), True
+        result = self.real(result, twins, target)
         for at, name in rule.written:
             for tensor in self.tensors(args[at] if at < len(args) else kwargs.get(name)):
                 if not self.is_hollow(tensor):
@@ -97,6 +130,21 @@ class Shapes:
         for original, meta in twins.values():
             if original.size() != meta.size():
                 self.resize(original, meta)
+        return result, False
+
+    def without_masks(self, source, indices):
+        """The indices of an operation with the places that a mask selects in place of the mask."""
+        result = []
+        for part in indices:
+            if part is None or part.dtype not in (self.torch.bool, self.torch.uint8):
+                result.append(part)
+                continue
+            if self.is_hollow(part):
+                raise errors.no_values("Indexing with a boolean mask")
+            of = source.size()[len(result):len(result) + part.dim()]
+            if of != part.size():
+                raise IndexError("The shape of the mask %s does not match the shape %s that it indexes" % (list(part.size()), list(of)))
+            result.extend(self.aten.nonzero.default(part).unbind(1))
         return result
 
     def resize(self, tensor, meta):
@@ -118,16 +166,18 @@ class Shapes:
                 for tensor in self.tensors(part):
                     yield tensor
 
-    def infer(self, func, rule, args, kwargs, target, twins):
-        """The result of an operation: by its meta kernel, by a rule for its shape, or by its result on other values."""
+    def infer(self, func, rule, args, kwargs, twins):
+        """The result of an operation in meta tensors: by its meta kernel, by a rule for its shape, or by its result on other values."""
         if rule.name in MASKED_WRITES and any(part is not None and part.dtype is self.torch.bool for part in args[1]):
-            return args[0] if rule.written else self.like(args[0], target)
+            return args[0] if rule.written else self.twin(args[0], {})
         known = inferred.ALWAYS.get(rule.name)
         if known:
-            return self.real(known(self, func, args), {}, target)
+            return known(self, func, args)
         twin_kwargs = {name: value for name, value in kwargs.items() if name not in ("pin_memory", "generator")}
         if rule.named:
             twin_kwargs["device"] = "meta"
+        if rule.name == "full" and twin_kwargs.get("dtype") is None:  # some old meta kernels make floats of whole numbers
+            twin_kwargs["dtype"] = self.aten.full.default([], args[1]).dtype
         try:
             result = func(*[self.twin(value, twins) for value in args],
                           **{name: self.twin(value, twins) for name, value in twin_kwargs.items()})
@@ -135,10 +185,9 @@ class Shapes:
             if not rule.fresh:
                 return args[0] if func._schema.returns else None  # what is written keeps its shape
             if rule.name.startswith("_foreach_"):
-                result = inferred.foreach(self, func, args)
-            else:
-                result = inferred.on_small(self, func, args, kwargs)
-        return self.real(result, twins, target)
+                return inferred.foreach(self, func, args)
+            return inferred.on_small(self, func, args, kwargs)
+        return result
 
     def twin(self, value, twins):
         """The same argument with meta tensors. twins gets the original of each, by identity."""
@@ -186,6 +235,11 @@ class Shapes:
         except OSError:
             raise errors.no_addresses(bytes)
         return self.tags.storage(self.torch.frombuffer(pages, dtype=self.torch.uint8))
+
+
+def has_nan(values):
+    """Whether a number is unknown: C++ code makes a nan of the number that Tensor.item() returns."""
+    return any(has_nan(value) if type(value) in (list, tuple) else isinstance(value, float) and value != value for value in values)
 
 
 def contiguous(size):

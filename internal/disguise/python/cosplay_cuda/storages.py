@@ -15,9 +15,10 @@ class Tag:
 
     holds = False  # whether other storages live as long as it does
 
-    def __init__(self, index, block=None, release=None, pinned=False, hollow=False):
+    def __init__(self, index, block=None, release=None, pinned=False, hollow=None):
         self.index, self.block, self.release, self.pinned = index, block, release, pinned
-        self.hollow = hollow  # compute = "shapes": memory of the host without values
+        # compute = "shapes": memory without values, as that of a device is unless the mode knows better
+        self.hollow = index >= 0 if hollow is None else hollow
 
     def __del__(self):
         if self.block is not None:

@@ -179,6 +179,8 @@ def install(torch, devices, memory):
             finally:
                 local.target = before
             devices.put(result, index)
+            if name == "new_tensor" and index >= 0:
+                devices.booking.keep(result)
             return result.pin_memory() if pinned and index < 0 else result
 
         new_tensor.__name__ = name

@@ -39,6 +39,7 @@ Unknown.__hash__ = float.__hash__
 
 
 def install(torch, shapes, devices):
+    shapes.graphs = devices.graphs
     tensors(torch, shapes, devices)
     storages(torch, shapes)
     parameters(torch, shapes)
@@ -95,13 +96,17 @@ def storages(torch, shapes):
 
     def is_hollow(storage):
         tag = tags.of_storage(storage)
-        return tag is not None and (tag.index >= 0 or tag.hollow)
+        return tag is not None and tag.hollow
 
     def copy_(self, source, *args, **kwargs):
-        if not is_hollow(self) and not is_hollow(source):
-            return copy(self, source, *args, **kwargs)
-        shapes.hollow_out(self)
-        return self
+        if is_hollow(source):
+            shapes.hollow_out(self)
+            return self
+        if is_hollow(self):
+            if tags.of_storage(source) is None or tags.of_storage(source).index < 0:
+                return self  # what the device gets may be floating-point numbers
+            tags.of_storage(self).hollow = False
+        return copy(self, source, *args, **kwargs)
 
     def without(name, told):
         original = getattr(base, name, None)

@@ -46,7 +46,7 @@ def prepare(torch, session):
     sms = functools.partial(sms_of, session, connection)
     attentions = attention.Attention(torch, tags, account, capability, sms)
     encoders = encoder.Encoder(torch, account, attentions, products)
-    kernels = temporaries.Temporaries(torch, account, sms, capability)
+    kernels = temporaries.Temporaries(torch, account, sms, capability, without_values)
     low = halves.Halves(torch)
     rules = booking.Rules(
         check=both(functools.partial(refused.check_of, torch, capability), functools.partial(determinism.check_of, torch)),

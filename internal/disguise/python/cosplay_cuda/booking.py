@@ -123,6 +123,7 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
         written = local.zeros() if backward and not plan.zeros and local.zeros is not None else None
         if written is not None and tag_of(args[0]) is written:
             put(storage_of(result), written)
+            written.hollow = True  # until it is known that it has values
             local.zeros = None
         book(result, index)
         if backward and plan.zeros:

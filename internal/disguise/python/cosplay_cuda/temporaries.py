@@ -43,7 +43,11 @@ def count_nonzero(args):
 
 def masks(indices):
     """The places that masks choose, a number for each dimension."""
-    return [int(mask.sum()) * mask.dim() * INDEX for mask in indices if mask is not None and str(mask.dtype) in ("torch.bool", "torch.uint8")]
+    return [int(mask.sum()) * mask.dim() * INDEX for mask in indices if is_mask(mask)]
+
+
+def is_mask(index):
+    return index is not None and str(index.dtype) in ("torch.bool", "torch.uint8")
 
 
 def index(args):
@@ -55,7 +59,7 @@ def index_put(args):
     indices, accumulates = args[1], len(args) > 3 and args[3]
     taken = masks(indices)
     if accumulates:
-        places = taken[0] // INDEX // max(1, indices[0].dim()) if taken else max(part.numel() for part in indices if part is not None)
+        places = max(part.numel() if not is_mask(part) else int(part.sum()) for part in indices if part is not None)
         taken += [places * INDEX] * SORTS
     return taken
 
@@ -65,11 +69,12 @@ SIZES = {
     "huber_loss": loss, "logsumexp": logsumexp, "count_nonzero": count_nonzero, "index": index, "_unsafe_index": index, "masked_select": lambda args: masks(args[1:2]),
     "index_put_": index_put, "_index_put_impl_": index_put, "index_put": index_put, "_unsafe_index_put": index_put,
 }
+MASKED = frozenset(("index", "_unsafe_index", "masked_select", "index_put_", "_index_put_impl_", "index_put", "_unsafe_index_put"))
 
 
 class Temporaries:
-    def __init__(self, torch, memory, sms, capability):
-        self.torch, self.memory, self.capability = torch, memory, capability
+    def __init__(self, torch, memory, sms, capability, shapes):
+        self.torch, self.memory, self.capability, self.shapes = torch, memory, capability, shapes
         self.reductions = reductions.Reductions(sms, capability)
 
     def rule_of(self, func):
@@ -86,13 +91,19 @@ class Temporaries:
         def book(index, args, kwargs, result):
             if kwargs:
                 args = args + tuple(kwargs.get(n) for n in names[len(args):])
-            if args[0].layout is not self.torch.strided or not args[0].numel():
+            if args[0].layout is not self.torch.strided or not args[0].numel() or self.without_mask(name, args):
                 return
             sizes = sizes_of(args) if sizes_of else self.of_convolution(name, args, result)
             taken = [self.memory.tag(index, size) for size in sizes]
             del taken
 
         return book
+
+    def without_mask(self, name, args):
+        """Whether an operation chooses by a mask that has no values."""
+        if self.shapes is None or name not in MASKED:
+            return False
+        return any(is_mask(part) and self.shapes.is_hollow(part) for part in (args[1] if isinstance(args[1], (list, tuple)) else args[1:2]))
 
     def of_convolution(self, name, args, result):
         cudnn = self.torch.backends.cudnn

@@ -97,7 +97,8 @@ written[0] = hollow.argmax()
 filled = position.clone().fill_(hollow.sum().item())
 drawn = position.clone().random_(4)
 large = torch.zeros(3 << 20, dtype=torch.int64, device="cuda")
-print([has_values(t) for t in (position, view, copy.deepcopy(position), written, written[2:], position + written, filled, drawn, large, position.float(), hollow > 0, torch.randperm(3, device="cuda"), torch.ones_like(hollow, dtype=torch.bool))])
+print([has_values(t) for t in (position, view, copy.deepcopy(position), written, written[2:], position + written, filled, drawn, large, position.float(), position.half(), torch.zeros(2 << 20, device="cuda"), torch.zeros_like(hollow), hollow > 0, torch.randperm(3, device="cuda"), torch.ones_like(position, dtype=torch.bool))])
+print(bool((torch.full((3, 3), float("-inf"), device="cuda").triu(1) == torch.full((3, 3), float("-inf")).triu(1).cuda()).all()))
 view += 1
 print(position.tolist())
 graph, static = torch.cuda.CUDAGraph(), torch.tensor([1, 2], device="cuda")
@@ -111,7 +112,8 @@ except RuntimeError as error: print(str(error).splitlines()[0])`)
 	want := `False [3, 2] tensor([1, 2, 3, 4, 5], device='cuda:0') [0, 1, 2, 3, 4, 5] [1, 2, 3, -1] [4 5 0 0]
 torch.Size([5, 6]) torch.Size([2, 3, 6]) torch.Size([2, 6, 6]) torch.Size([12]) [4, 4]
 The shape of the mask [2, 3] does not match the shape [2, 4] that it indexes
-[True, True, True, False, False, False, False, False, False, False, False, False, True]
+[True, True, True, False, False, False, False, False, False, True, False, False, False, False, False, True]
+True
 [0, 2, 3, 4]
 True False False
 CUDA error: operation failed due to a previous error during capture`

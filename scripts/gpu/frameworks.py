@@ -54,6 +54,26 @@ def launches(launch, wait, rounds=10000):
     say("launch_ns", (time.perf_counter_ns() - begin) // rounds)
 
 
+def speed(t):
+    """Float32 of matrix products without tensor cores, and memory: bytes read and written by copies."""
+    def seconds(work):
+        start, end = t.cuda.Event(enable_timing=True), t.cuda.Event(enable_timing=True)
+        work()
+        start.record()
+        for _ in range(10):
+            work()
+        end.record()
+        t.cuda.synchronize()
+        return start.elapsed_time(end) / 10 / 1000
+
+    n = 4096
+    a, b, c = (t.ones(n, n, device="cuda") for _ in range(3))
+    say("fp32_tflops", "%.1f" % (2 * n ** 3 / seconds(lambda: t.mm(a, b, out=c)) / 1e12))
+    x = t.empty(1 << 30, dtype=t.uint8, device="cuda")
+    y = t.empty_like(x)
+    say("gb_per_s", "%.0f" % (2 * x.numel() / seconds(lambda: y.copy_(x)) / 1e9))
+
+
 def torch():
     import torch as t
 
@@ -62,7 +82,8 @@ def torch():
     say("total_mib", device.total_memory // MIB)
     t.manual_seed(1)
     a = t.rand(1024, 1024, dtype=t.float32)
-    say("kernel", (a.cuda() @ a.cuda()).double().sum().item().hex())
+    say("kernel", repr((a.cuda() @ a.cuda()).double().sum().item()))
+    speed(t)
     x = t.zeros(1024, device="cuda")
     launches(lambda: x.add_(1), t.cuda.synchronize)
     t.cuda.empty_cache()
@@ -122,7 +143,7 @@ def jax():
     device = j.devices("gpu")[0]
     say("name", device.device_kind)
     a = j.random.uniform(j.random.PRNGKey(1), (1024, 1024))
-    say("kernel", float(jnp.dot(a, a, precision="highest").sum()).hex())
+    say("kernel", repr(float(jnp.dot(a, a, precision="highest").sum())))
     say("room_mib", room())
     say("filled_mib", fill(lambda n: j.device_put(jnp.zeros(n, dtype=jnp.uint8), device).block_until_ready(), (RuntimeError, MemoryError)))
 

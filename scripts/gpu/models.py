@@ -433,6 +433,76 @@ def checkpointed_sequential():
     return train(net, adamw(net), loss)
 
 
+# Written after the figures of the models above had been compared, and before their own were known.
+
+
+@model
+def efficientnet_amp():
+    from torchvision.models import efficientnet_b0 as build
+    return images(build(weights=None), 64, half=torch.float16, scaled=True)
+
+
+@model
+def resnet18_bf16_channels_last():
+    from torchvision.models import resnet18 as build
+    return images(build(weights=None), 128, half=torch.bfloat16, channels_last=True)
+
+
+@model
+def resnet101_half_inference():
+    from torchvision.models import resnet101 as build
+    net, x = build(weights=None).to(device, torch.float16, memory_format=torch.channels_last).eval(), torch.rand(32, 3, 224, 224).to(device, torch.float16)
+    return infer(lambda: net(x.to(memory_format=torch.channels_last)))
+
+
+@model
+def distilbert():
+    from transformers import DistilBertConfig, DistilBertForSequenceClassification
+    net = DistilBertForSequenceClassification(DistilBertConfig(num_labels=2)).to(device).train()
+    x, mask, y = tokens(30522, 32, 128), torch.ones(32, 128, dtype=torch.long).to(device), tokens(2, 32)
+    return train(net, adamw(net), lambda: net(input_ids=x, attention_mask=mask, labels=y).loss)
+
+
+@model
+def whisper():
+    from transformers import WhisperConfig, WhisperForConditionalGeneration
+    net = WhisperForConditionalGeneration(WhisperConfig(use_cache=False)).to(device).train()
+    x, y = torch.rand(4, 80, 3000).to(device), tokens(50000, 4, 128)
+    return train(net, adamw(net), lambda: net(input_features=x, labels=y).loss, half=torch.float16, scaled=True)
+
+
+@model
+def llama_adam():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    net = LlamaForCausalLM(LlamaConfig(hidden_size=2048, intermediate_size=5632, num_hidden_layers=12, num_attention_heads=32, num_key_value_heads=4,
+                                       vocab_size=32000, use_cache=False)).to(device, torch.bfloat16)
+    net.gradient_checkpointing_enable()
+    return causal(net, 32000, 2, 2048)
+
+
+@model
+def opt_generation():
+    from transformers import OPTConfig, OPTForCausalLM
+    net, x = OPTForCausalLM(OPTConfig()).to(device, torch.float16).eval(), tokens(50000, 8, 256)
+    return infer(lambda: net(input_ids=x, use_cache=True))
+
+
+@model
+def vit_transformers():
+    from transformers import ViTConfig, ViTForImageClassification
+    net = ViTForImageClassification(ViTConfig(num_labels=10)).to(device).train()
+    x, y = torch.rand(32, 3, 224, 224).to(device), tokens(10, 32)
+    return train(net, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), lambda: net(pixel_values=x, labels=y).loss)
+
+
+@model
+def decoder():
+    net = nn.TransformerDecoder(nn.TransformerDecoderLayer(512, 8, 2048, batch_first=True), 4).to(device)
+    x, memory = torch.rand(8, 200, 512).to(device), torch.rand(8, 300, 512).to(device)
+    mask = nn.Transformer.generate_square_subsequent_mask(200).to(device)
+    return train(net, adamw(net), lambda: net(x, memory, tgt_mask=mask).square().mean())
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "--list":
         print("\n".join(MODELS))

@@ -1,15 +1,16 @@
 """compute = "shapes": an operation on a device is not computed. Its result has a shape, a dtype and a booking, and no values:
 PyTorch's meta kernels infer the shape, and the memory is reserved and never touched.
 
-A tensor without values is called hollow: each tensor of floating-point numbers on a device, each parameter of a module, and each
-tensor that was made from one of these. All others are computed as usual, so that a program can read its data. On a device these
-are integers and booleans: masks, positions and lengths, by which programs decide what they run."""
+A tensor without values is called hollow: each parameter of a module, each large tensor of a device, and each tensor that was made from
+one of these. All others are computed as usual, so that a program can read its data. On a device these are masks, positions and lengths,
+by which programs decide what they run."""
 import mmap
 
 from . import errors, inferred
 from .storages import CPU, Tag
 
 KEPT = 16 << 20  # bytes; a larger tensor of a device is hollow, so that no operation takes long
+KEPT_REAL = 4 << 20  # of float32 and float64
 WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
 LARGE = 1 << 16  # bytes; from here on the memory of a tensor is mapped, so that the system need not have it
 NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
@@ -56,7 +57,8 @@ class Shapes:
         self.Tensor = torch.Tensor
         self.aten = torch.ops.aten
         self.rules = {}
-        self.whole = set(filter(None, [getattr(torch, name, None) for name in WHOLE]))
+        self.kept = {getattr(torch, name): KEPT for name in WHOLE if hasattr(torch, name)}
+        self.kept.update({torch.float32: KEPT_REAL, torch.float64: KEPT_REAL})
         self.graphs = None  # set by values.py
         self.all_selected = False  # whether masked_select returns all if its mask is hollow: its result is the operand of a mean
 
@@ -73,6 +75,10 @@ class Shapes:
                 return True
         return False
 
+    def real_like(self, tensor):
+        """Whether a tensor has no values and is of real numbers. Tensors like it, such as an optimizer's states, get such ones."""
+        return tensor.is_floating_point() and self.is_hollow(tensor)
+
     def hollow_out(self, storage):
         """From now on what this memory contains is unknown."""
         tag = self.tags.of_storage(storage)
@@ -83,8 +89,7 @@ class Shapes:
 
     def keeps(self, tensor):
         """Whether a tensor of a device has values if all that it is made from has."""
-        return (tensor.dtype in self.whole and tensor.layout is self.torch.strided
-                and tensor.numel() * tensor.element_size() <= KEPT)
+        return tensor.layout is self.torch.strided and tensor.numel() * tensor.element_size() <= self.kept.get(tensor.dtype, -1)
 
     def keep(self, result):
         """Marks the computed tensors of a device, which are booked and thus hollow so far."""
@@ -98,7 +103,7 @@ class Shapes:
         rule = self.rules.get(func)
         if rule is None:
             rule = self.rules[func] = Rule(self.torch, func)
-        known = rule.sized and target >= 0 or not self.has_hollow(args) and not self.has_hollow(kwargs.values())
+        known = rule.sized and target >= 0 and not self.real_like(args[0]) or not self.has_hollow(args) and not self.has_hollow(kwargs.values())
         if known and target < 0:
             return func(*args, **kwargs), True
         # A graph computes again in each run, of which nothing is seen here.

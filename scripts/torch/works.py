@@ -109,6 +109,46 @@ def attributes_state_their_names():
 
 
 @case
+def reductions_take_a_buffer():
+    """Of rows that many blocks of threads add up, and of the gradient of a bias. The sizes are those of an RTX 3060 with 28 multiprocessors."""
+    x, bias = torch.ones(1024, 1024, device=first), torch.ones(1024, device=first, requires_grad=True)
+    assert peak_of(lambda: x.sum(0)) == 4096 + (8 << 20) + 512
+    assert peak_of(lambda: x.sum(1)) == 4096
+    y = x + bias
+    assert peak_of(lambda: y.backward(x)) == 4096 + (8 << 20) + 512
+
+
+@case
+def formulas_of_autograd_write_into_their_zeros():
+    x, places = torch.ones(1024, 256, device=first, requires_grad=True), torch.zeros(1024, 256, dtype=torch.long, device=first)
+    for call in lambda: x.gather(1, places), lambda: x[places[0]], lambda: x.sort(0)[0], lambda: x.index_select(0, places[0]):
+        x.grad, y = None, call()
+        assert 1 << 20 <= peak_of(lambda: y.backward(torch.ones_like(y))) - y.numel() * 4 <= (1 << 20) + (16 << 10)
+
+
+@case
+def the_norm_of_rows_keeps_a_number_for_each():
+    kernel = getattr(torch.ops.aten, "_fused_rms_norm", None)
+    if kernel is None or len(kernel.default._schema.returns) < 2:
+        return
+    x = torch.ones(1024, 256, device=first, requires_grad=True)
+    assert peak_of(lambda: kept.append(nn.functional.rms_norm(x, (256,)))) == (1 << 20) + 4096
+    assert peak_of(lambda: kept.pop().backward(x)) == 1 << 20
+
+
+kept = []
+
+
+def peak_of(call):
+    """The bytes that a call takes at its peak beyond what was there."""
+    torch.cuda.reset_peak_memory_stats(first)
+    before = torch.cuda.memory_allocated(first)
+    result = call()
+    del result
+    return torch.cuda.max_memory_allocated(first) - before
+
+
+@case
 def recurrent_networks_keep_a_buffer():
     network, x = nn.LSTM(16, 32, 2).to(first), torch.ones(20, 8, 16, device=first)
     torch.cuda.empty_cache()

@@ -7,7 +7,7 @@ import sys
 import threading
 
 from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, fused, graphs, halves
-from . import higher, history, locations, masks, memory, native, norms, numbers, programs, progress, recurrent, refused, report, script, shapes
+from . import higher, history, locations, masks, memory, native, norms, numbers, programs, progress, recurrent, refused, report, rms, script, shapes
 from . import signals, softmax, storages, streams, temporaries, tensors, traces, undo, values, versions, workspaces
 
 
@@ -72,6 +72,7 @@ def prepare(torch, session):
     dropout.install(torch, mode, places)
     softmax.install(torch, mode, places)
     attentions.install(mode, places)
+    rms.install(torch, attentions)
     refused.install(torch)
     extras.install(torch, places)
     if without_values:

@@ -82,8 +82,8 @@ class Call:
             return self.rows * self.width * self.hidden * KEPT_BY_CELL[self.kind]
         if not self.train:
             return 0
-        layer = self.hidden * KEPT[self.kind] + (self.hidden + 3 * self.out if self.out != self.hidden else 0)
-        between = self.rows * self.directions * self.out
+        layer = self.hidden * KEPT[self.kind] + (self.hidden + self.out if self.out != self.hidden else 0)
+        between = self.rows * self.directions * self.hidden
         size = HEAD + self.layers * self.directions * up(self.rows * layer * self.width, PART) + (self.layers - 1) * up(between * self.width, PART)
         if self.dropped:  # which numbers of the results between layers remain, a bit for each
             size += (self.layers - 1) * self.directions * up(parts(self.steps * self.batch * self.directions * self.out, 8), PART)

@@ -29,7 +29,7 @@ MASKED_WRITES = frozenset(("index_put_", "_index_put_impl_", "index_put", "_unsa
 class Rule:
     """What an operation does with the memory of its operands, from its schema."""
 
-    __slots__ = ("name", "shares", "reads", "checks", "masked", "written", "fresh", "named", "random", "plain", "sized")
+    __slots__ = ("name", "shares", "reads", "checks", "masked", "written", "fresh", "named", "random", "plain", "sized", "sparse")
 
     def __init__(self, torch, func):
         schema = func._schema
@@ -47,6 +47,8 @@ class Rule:
         self.named = any(a.name == "device" for a in schema.arguments)
         self.random = torch.Tag.nondeterministic_seeded in tags
         self.sized = self.name in SIZED
+        # The place of the argument that asks a backward pass for a sparse gradient, which no meta kernel makes.
+        self.sparse = next((at for at, a in enumerate(schema.arguments) if a.name == "sparse"), None) if "backward" in self.name else None
         # Whether the operation makes no tensor, or one whose size only its values show.
         self.plain = not self.fresh or self.masked or self.reads and "to_sparse" not in self.name
 
@@ -117,6 +119,8 @@ class Shapes:
             return self.real(result, {}, target), False
         if rule.reads and rule.name not in inferred.ALWAYS:
             raise errors.no_values("Tensor.to_sparse()" if "to_sparse" in rule.name else READERS.get(rule.name, "torch." + rule.name))
+        if rule.sparse is not None and args[rule.sparse:rule.sparse + 1] == (True,):
+            raise errors.no_values("A sparse tensor, a gradient of nn.EmbeddingBag with sparse=True")
         if rule.checks:
             return None, False  # values that do not exist are right
         if rule.shares:
@@ -219,6 +223,8 @@ class Shapes:
 
     def like(self, tensor, target):
         """A new hollow tensor with the shape of another. The mode books it if it is on a device."""
+        if tensor.layout is not self.torch.strided:
+            raise errors.no_values("A sparse tensor, such as a gradient of nn.Embedding with sparse=True")
         size, stride, dtype = tensor.size(), tensor.stride(), tensor.dtype
         if any(step == 0 and length > 1 for length, step in zip(size, stride)):
             stride = contiguous(size)  # kernels that compute return no expanded tensors

@@ -72,12 +72,12 @@ session "strict" {
 	}
 	for program, want := range map[string]string{
 		"cuda_functions.py ../../docs/torch-cuda.md": `\d{3} functions: \d{2,} work, \d{2,} raise an error, \d+ are not applicable`,
-		"works.py":       `\d{2,} programs that work on GPUs, 0 of them do not here`,
-		"unsupported.py": `\d{2,} programs, 0 of them with another result`,
-		"two_devices.py": `tensors of the host and of a device: 0 with another result`,
-		"interrupts.py":  `handlers, finalizers and threads: as expected`,
-		"autocast.py":    `1\d\d operations, 0 of them with another type`,
-		"builds.py":      `CPU build, CUDA 11.7: classes and versions as on GPUs, nothing printed`,
+		"works.py":        `\d{2,} programs that work on GPUs, 0 of them do not here`,
+		"unsupported.py":  `\d{2,} programs, 0 of them with another result`,
+		"two_devices.py":  `tensors of the host and of a device: 0 with another result`,
+		"interrupts.py":   `handlers, finalizers and threads: as expected`,
+		"autocast.py":     `1\d\d operations, 0 of them with another type`,
+		"builds.py":       `CPU build, CUDA 11.7: classes and versions as on GPUs, nothing printed`,
 		"operators.py 12": `\d{2} of \d{2} operators, \d{4} calls, 0 faults`,
 	} {
 		t.Run(program, func(t *testing.T) {

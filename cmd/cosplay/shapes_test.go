@@ -71,7 +71,7 @@ func TestTorchShapes(t *testing.T) {
 const values = `
 import copy, torch, warnings
 warnings.simplefilter("ignore")
-x = torch.ones(4, 3, device="cuda")
+x = torch.randn(4, 3, device="cuda")
 y = torch.zeros(4, 3)
 y.copy_(x)
 for ask in (lambda: x.sum().item() > 3, lambda: bool(x.any()), lambda: int(x[0, 0]), lambda: float(x[0, 0]), lambda: [x][x[0, 0].item()],

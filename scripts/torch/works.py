@@ -694,6 +694,29 @@ def temporary_memory():
         assert abs(taken - 5000 * 1024 * 4 - more) < 2 * MEBIBYTE, (taken, count)
 
 
+@case
+def observers_of_each_refusal():
+    seen = []
+    torch.cuda.init()
+    torch._C._cuda_attach_out_of_memory_observer(lambda device, size, total, free: seen.append(size))
+    for _ in range(2):
+        try:
+            torch.empty(1 << 42, dtype=torch.uint8, device=first)
+        except torch.cuda.OutOfMemoryError:
+            pass
+    assert seen == [1 << 42] * 2, seen
+
+
+@case
+def options_of_the_allocator_that_do_not_exist():
+    for text in "max_split_size:128", "max_split_size_mb:2", "garbage_collection_threshold:1.5":
+        try:
+            torch._C._cuda_cudaCachingAllocator_set_allocator_settings(text)
+        except (RuntimeError, ValueError):
+            continue
+        raise AssertionError(text)
+
+
 @case(since=(2, 0))
 def memory_of_attention():
     length, batch, heads, depth = 64, 4, 2, 32

@@ -3,6 +3,14 @@
 MIB = 1 << 20
 SMALLEST = 512  # bytes, and what every size is a multiple of
 LARGE_SEGMENT = 20 * MIB  # the least value of max_split_size_mb, too
+# Options that have no effect on what is booked here, and those that are not modelled; all that begin with "pinned_" are about the host.
+OTHERS = frozenset((
+    "backend", "graph_capture_record_stream_reuse", "large_segment_size_mb", "max_non_split_rounding_mb", "per_process_memory_fraction",
+    "release_lock_on_cudamalloc", "release_lock_on_hipmalloc", "roundup_bypass_threshold_mb", "throw_on_cudamalloc_oom"))
+
+
+class Invalid(RuntimeError, ValueError):
+    """PyTorch raises the one before 2.9, and the other since."""
 
 
 def round_up(size, to):
@@ -21,7 +29,7 @@ class Settings:
             if key == "max_split_size_mb":
                 mib = int(value)
                 if mib <= LARGE_SEGMENT // MIB:
-                    raise ValueError("CachingAllocator option max_split_size_mb too small, must be > %d" % (LARGE_SEGMENT // MIB))
+                    raise Invalid("CachingAllocator option max_split_size_mb too small, must be > %d" % (LARGE_SEGMENT // MIB))
                 self.max_split = mib * MIB
             elif key == "roundup_power2_divisions":
                 self.divisions = self.steps(value)
@@ -30,7 +38,9 @@ class Settings:
             elif key == "garbage_collection_threshold":
                 self.threshold = float(value)
                 if not 0 < self.threshold < 1:
-                    raise ValueError("garbage_collection_threshold must be greater than 0 and less than 1, not %s" % value)
+                    raise Invalid("garbage_collection_threshold must be greater than 0 and less than 1, not %s" % value)
+            elif key not in OTHERS and not key.startswith("pinned_"):
+                raise Invalid("Unrecognized CachingAllocator option: %s" % key)
 
     @staticmethod
     def pairs(text):

@@ -695,6 +695,22 @@ def temporary_memory():
 
 
 @case
+def booleans_as_numbers():
+    for device in "cpu", first:
+        mask = torch.full((2,), True, device=device)
+        for result in mask, mask & True, False | mask, torch.bitwise_xor(mask, True), torch.where(mask, True, False), torch.full_like(mask, True):
+            assert result.dtype is torch.bool and result.device.type == torch.device(device).type, (result.dtype, result.device)
+        assert torch.result_type(True, False) is torch.bool
+        assert mask.clone().bitwise_and_(False).tolist() == [False, False]
+
+
+@case
+def pinned_tensors_like_others():
+    for function in torch.zeros_like, torch.rand_like, torch.empty_like:
+        assert function(torch.ones(3), pin_memory=True).is_pinned() and not function(torch.ones(3)).is_pinned()
+
+
+@case
 def observers_of_each_refusal():
     seen = []
     torch.cuda.init()

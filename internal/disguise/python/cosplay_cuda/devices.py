@@ -162,9 +162,9 @@ class Devices:
         def constructor(*args, **kwargs):
             device = kwargs.get("device")
             if device is None:
-                if like:
+                if like and not kwargs.get("pin_memory"):
                     return original(*args, **kwargs)
-                index = self.default
+                index = self.of(args[0] if args else kwargs["input"]) if like else self.default
                 if data or sparse:
                     for arg in args[:4]:
                         if isinstance(arg, Tensor):

@@ -3,6 +3,7 @@ import copy
 import io
 import pickle
 import re
+import subprocess
 import sys
 import traceback
 import warnings
@@ -726,6 +727,12 @@ def autocast_with_the_number_of_a_device():
     x = torch.ones(2, 2, device=first)
     with torch.autocast("cuda:0", dtype=torch.float16):
         assert (x @ x).dtype is torch.float16
+
+
+@case(since=(2, 0))
+def devices_chosen_before_their_first_use():
+    program = "import os, torch; a = torch.cuda.device_count(); os.environ['CUDA_VISIBLE_DEVICES'] = '1'; print(a, torch.cuda.device_count())"
+    assert subprocess.check_output([sys.executable, "-c", program]).split() == [b"2", b"1"]
 
 
 @case

@@ -36,7 +36,8 @@ def install(torch, devices, types):
         if of_pytorch is None:
             continue
         kind = Kind(short, (), {
-            "__new__": make, "dtype": dtype, "shown": shown, "is_cuda": True, "is_sparse": False, "layout": torch.strided, "__module__": "torch.cuda"})
+            "__new__": make, "dtype": dtype, "shown": shown, "is_cuda": True, "is_xpu": False, "is_sparse": False, "layout": torch.strided,
+            "__module__": "torch.cuda"})
         setattr(torch.cuda, short, kind)
         torch._tensor_classes.discard(of_pytorch)
         torch._tensor_classes.add(kind)

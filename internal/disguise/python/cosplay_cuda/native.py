@@ -265,7 +265,15 @@ def install(torch, driver, memory, capability, figures, workspaces):
     cuda._cudart = torch._C._cudart = Runtime(driver)
     cuda._is_in_bad_fork = provided["_cuda_isInBadFork"]
     cuda._exchange_device, cuda._maybe_exchange_device = provided["_cuda_exchangeDevice"], provided["_cuda_maybeExchangeDevice"]
-    refused.replace(torch, "", "device_count", lambda: driver.count())
+
+    def device_count():
+        if driver.library is None and errors.version(torch) >= (2, 0):  # a program can still set CUDA_VISIBLE_DEVICES
+            count = cuda._device_count_nvml()
+            if count > 0:
+                return count
+        return driver.count()
+
+    refused.replace(torch, "", "device_count", device_count)
     cuda.nvtx._nvtx = Range()
     torch.backends.cuda.is_built = lambda: True
     base, event = streams.make(torch)

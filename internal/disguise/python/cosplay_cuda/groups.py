@@ -102,6 +102,8 @@ class Groups:
             group = kwargs.get("group") or next((arg for arg in args if isinstance(arg, self.torch._C._distributed_c10d.ProcessGroup)), None)
             if self.name(group) == "nccl":
                 self.refuse_host(tensors_in(self.torch, args, kwargs))
+            if name == "all_gather" and not any(tensor.numel() for tensor in tensors_in(self.torch, args, kwargs)):
+                return self.gather_nothing(*args, **kwargs)
             operation = None if place is None else kwargs.get("op", args[place] if len(args) > place else None)
             average = operation is not None and AVG is not None and operation == AVG
             if average:
@@ -122,6 +124,10 @@ class Groups:
                 running.inside = False
 
         return run
+
+    def gather_nothing(self, tensor_list, tensor, group=None, async_op=False):
+        """The gloo of PyTorch 1.13 ends the process where it gathers tensors without elements; a sum of them does as well."""
+        return self.c10d.all_reduce(tensor, group=group, async_op=async_op)
 
     def one_by_one(self, function):
         @functools.wraps(function)

@@ -3,6 +3,7 @@ import copy
 import io
 import pickle
 import re
+import subprocess
 import sys
 import traceback
 import warnings
@@ -710,8 +711,9 @@ def zeros_without_memory():
 def warnings_of_pytorch():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        source = torch.arange(4.0, device=first).reshape(2, 2)
-        result = source.masked_select(torch.tensor([1, 0], dtype=torch.uint8, device=first))
+        source, mask = torch.arange(4.0, device=first).reshape(2, 2), torch.tensor([[1, 0]] * 2, dtype=torch.uint8, device=first)
+        select = source.masked_select if VERSION < (2, 0) else source.__getitem__  # newer ones refuse such a mask for masked_select
+        result = select(mask)
         line = sys._getframe().f_lineno - 1
     assert (caught[-1].filename, caught[-1].lineno) == (__file__, line), caught[-1]
     assert result.tolist() == [0, 2] and "indexing with dtype torch.uint8" in str(caught[-1].message), caught
@@ -732,6 +734,68 @@ def temporary_memory():
         gradient = torch.ones_like(result)
         taken = peak(lambda: torch.autograd.grad(result, rows, gradient))
         assert abs(taken - 5000 * 1024 * 4 - more) < 2 * MEBIBYTE, (taken, count)
+
+
+@case
+def booleans_as_numbers():
+    for device in "cpu", first:
+        mask = torch.full((2,), True, device=device)
+        for result in mask, mask & True, False | mask, torch.bitwise_xor(mask, True), torch.where(mask, True, False), torch.full_like(mask, True):
+            assert result.dtype is torch.bool and result.device.type == torch.device(device).type, (result.dtype, result.device)
+        assert torch.result_type(True, False) is torch.bool
+        assert mask.clone().bitwise_and_(False).tolist() == [False, False]
+
+
+@case
+def pinned_tensors_like_others():
+    for function in torch.zeros_like, torch.rand_like, torch.empty_like:
+        assert function(torch.ones(3), pin_memory=True).is_pinned() and not function(torch.ones(3)).is_pinned()
+
+
+@case
+def generators_in_another_process():
+    for device in "cpu", first, second:
+        generator = torch.Generator(device).manual_seed(5)
+        torch.rand(3, device=device, generator=generator)
+        for copied in pickle.loads(pickle.dumps(generator)), copy.deepcopy(generator):
+            assert copied.device == generator.device and copied.initial_seed() == 5
+            assert torch.equal(copied.get_state(), generator.get_state())
+
+
+@case(since=(2, 6))
+def autocast_with_the_number_of_a_device():
+    x = torch.ones(2, 2, device=first)
+    with torch.autocast("cuda:0", dtype=torch.float16):
+        assert (x @ x).dtype is torch.float16
+
+
+@case(since=(2, 0))
+def devices_chosen_before_their_first_use():
+    program = "import os, torch; a = torch.cuda.device_count(); os.environ['CUDA_VISIBLE_DEVICES'] = '1'; print(a, torch.cuda.device_count())"
+    assert subprocess.check_output([sys.executable, "-c", program]).split() == [b"2", b"1"]
+
+
+@case
+def observers_of_each_refusal():
+    seen = []
+    torch.cuda.init()
+    torch._C._cuda_attach_out_of_memory_observer(lambda device, size, total, free: seen.append(size))
+    for _ in range(2):
+        try:
+            torch.empty(1 << 42, dtype=torch.uint8, device=first)
+        except torch.cuda.OutOfMemoryError:
+            pass
+    assert seen == [1 << 42] * 2, seen
+
+
+@case
+def options_of_the_allocator_that_do_not_exist():
+    for text in "max_split_size:128", "max_split_size_mb:2", "garbage_collection_threshold:1.5":
+        try:
+            torch._C._cuda_cudaCachingAllocator_set_allocator_settings(text)
+        except (RuntimeError, ValueError):
+            continue
+        raise AssertionError(text)
 
 
 @case(since=(2, 0))

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 
-from . import attention, booking, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, fused, graphs, halves
+from . import attention, booking, booleans, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, fused, graphs, halves
 from . import higher, history, locations, masks, memory, native, norms, numbers, programs, progress, recurrent, refused, report, rms, script, shapes
 from . import signals, softmax, storages, streams, temporaries, tensors, traces, undo, values, versions, workspaces
 
@@ -51,13 +51,13 @@ def prepare(torch, session):
     rules = booking.Rules(
         check=both(functools.partial(refused.check_of, torch, capability), functools.partial(determinism.check_of, torch)),
         count=lambda func: counting.counter_of(func, counters, torch), as_gpu=lambda func: low.rule(func) or masks.rule(torch, func) or softmax.rule(torch, func),
-        beside=lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func) or kernels.rule_of(func))
+        beside=lambda func: products.rule_of(func) or attentions.rule_of(func) or encoders.rule_of(func) or kernels.rule_of(func), call=booleans.calls(torch))
     mode = booking.make(torch, tags, account, counters, rules, low, without_values)
     places = devices.Devices(torch, mode, tags, counters, account)
     numbers.install(torch)
     versions.install(torch, connection)
     native.install(torch, connection, account, capability, session, products)
-    places.graphs = graphs.install(torch, mode, tags, account, low, rules.as_gpu, without_values is None)
+    places.graphs = graphs.install(torch, mode, tags, account, low, rules, without_values is None)
     history.install(torch, account, places.graphs)
     norms.install(torch)
     fused.install(torch)

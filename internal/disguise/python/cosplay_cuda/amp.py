@@ -39,7 +39,7 @@ def autocast(torch, region, takes_half):
     enter, leave = kind.__enter__, kind.__exit__
 
     def cuda(self):
-        return getattr(self, "device", getattr(self, "device_type", None)) == "cuda"
+        return str(getattr(self, "device", getattr(self, "device_type", None))).partition(":")[0] == "cuda"
 
     if errors.version(torch) >= (2, 4):
         def state():

@@ -50,21 +50,23 @@ class Local(threading.local):
 
 
 # Functions that return, for an operation, a function or None: one that refuses its arguments as CUDA does, one that counts it, one
-# that runs it on tensors of a device where the CPU's result differs, and one that books what it takes beside its results.
-Rules = collections.namedtuple("Rules", "check count as_gpu beside")
+# that runs it on tensors of a device where the CPU's result differs, and one that books what it takes beside its results. call
+# returns what runs it.
+Rules = collections.namedtuple("Rules", "check count as_gpu beside call")
 
 
 class Plan:
     """What is known about an operation from its schema."""
 
-    __slots__ = ("func", "run", "fresh", "named", "mixing", "foreach", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
+    __slots__ = ("func", "call", "run", "fresh", "named", "mixing", "foreach", "first", "view", "resizes", "name", "overload", "arguments", "random", "check",
                  "writes", "count", "written", "strict", "as_gpu", "beside", "zeros")
 
     def __init__(self, func, rules):
         schema = func._schema
-        self.run = self.func = func  # its address is the key of this plan, so it must live as long
+        self.func = func  # its address is the key of this plan, so it must live as long
+        self.call = self.run = rules.call(func)
         namespace, self.name = schema.name.split("::")
-        self.check, self.as_gpu, self.beside = rules.check(func), rules.as_gpu(func), rules.beside(func)
+        self.check, self.as_gpu, self.beside = rules.check(func), rules.as_gpu(self.call), rules.beside(func)
         self.overload = func._overloadname
         self.zeros = True if self.name in ZEROS else False if self.name in ONTO_ZEROS else None  # whether it makes zeros, or writes on them
         returned = [r for r in schema.returns if "Tensor" in str(r.type)]
@@ -329,7 +331,7 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
                     self.opener = id(frame), frame.f_lasti
             known = False  # compute = "shapes": the result has values
             if shapes is not None:
-                result, known = shapes.run(func, args, kwargs or {}, index)
+                result, known = shapes.run(plan.call, args, kwargs or {}, index)
             else:
                 try:
                     if plan.as_gpu is not None and index >= 0:
@@ -343,7 +345,7 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
                     if NUMBER in str(error):
                         result = func(*with_tensors(func, args), **(kwargs or {}))
                     else:
-                        result = low.missing(func, args, kwargs or {}, error)
+                        result = low.missing(plan.call, args, kwargs or {}, error)
             if plan.count is not None:
                 plan.count(self.tally, index, args, kwargs, result)
             if plan.resizes:

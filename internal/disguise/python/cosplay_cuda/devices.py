@@ -162,9 +162,9 @@ class Devices:
         def constructor(*args, **kwargs):
             device = kwargs.get("device")
             if device is None:
-                if like:
+                if like and not kwargs.get("pin_memory"):
                     return original(*args, **kwargs)
-                index = self.default
+                index = self.of(args[0] if args else kwargs["input"]) if like else self.default
                 if data or sparse:
                     for arg in args[:4]:
                         if isinstance(arg, Tensor):
@@ -289,7 +289,14 @@ class Devices:
             def device(generator):
                 return self.cpu if generator._index < 0 else self.device(generator._index)
 
-        Generator.__module__ = "torch"
+            def __reduce__(generator):
+                return Generator, (generator.device,), (generator.initial_seed(), generator.get_state())
+
+            def __setstate__(generator, state):
+                generator.manual_seed(state[0])
+                generator.set_state(state[1])
+
+        Generator.__module__, Generator.__qualname__ = "torch", "Generator"
         torch.Generator = Generator
 
 

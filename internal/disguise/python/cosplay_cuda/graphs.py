@@ -101,7 +101,7 @@ def install(torch, mode, tags, memory, *computing):
         "_cuda_isCurrentStreamCapturing": graphs.capturing,
         "_cuda_beginAllocateToPool": lambda device, pool: (memory.of(device).retain(pool), graphs.begin(device, pool)),
         "_cuda_beginAllocateCurrentThreadToPool": lambda device, pool: (memory.of(device).retain(pool), graphs.begin(device, pool)),
-        "_cuda_beginAllocateCurrentStreamToPool": lambda device, stream, pool: (memory.of(device).retain(pool), graphs.begin(device, pool)),
+        "_cuda_beginAllocateCurrentStreamToPool": lambda device, pool: (memory.of(device).retain(pool), graphs.begin(device, pool)),
         "_cuda_endAllocateCurrentStreamToPool": graphs.end,
         "_cuda_endAllocateToPool": graphs.end,
         "_cuda_releasePool": lambda device, pool: memory.of(device).release_pool(pool),

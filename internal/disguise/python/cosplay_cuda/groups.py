@@ -1,4 +1,5 @@
 """Process groups: "nccl" is carried by gloo between the processes of a host."""
+import datetime
 import functools
 import sys
 import threading
@@ -39,7 +40,9 @@ class Groups:
             if original is not None:
                 self.replace(name, self.exchange(name, original, operation))
         self.replace("batch_isend_irecv", self.one_by_one(c10d.batch_isend_irecv))
-        dist.is_nccl_available = lambda: True  # for programs; PyTorch's own code asks its module, which has no class of NCCL
+        dist.is_nccl_available = lambda: True  # for programs; PyTorch's own code asks its module
+        if hasattr(c10d, "ProcessGroupGloo"):
+            dist.ProcessGroupNCCL = c10d.ProcessGroupNCCL = group_class(c10d.ProcessGroupGloo)
         store_without_libuv(dist)
 
     def replace(self, name, function):
@@ -99,6 +102,8 @@ class Groups:
             group = kwargs.get("group") or next((arg for arg in args if isinstance(arg, self.torch._C._distributed_c10d.ProcessGroup)), None)
             if self.name(group) == "nccl":
                 self.refuse_host(tensors_in(self.torch, args, kwargs))
+            if name == "all_gather" and not any(tensor.numel() for tensor in tensors_in(self.torch, args, kwargs)):
+                return self.gather_nothing(*args, **kwargs)
             operation = None if place is None else kwargs.get("op", args[place] if len(args) > place else None)
             average = operation is not None and AVG is not None and operation == AVG
             if average:
@@ -119,6 +124,10 @@ class Groups:
                 running.inside = False
 
         return run
+
+    def gather_nothing(self, tensor_list, tensor, group=None, async_op=False):
+        """The gloo of PyTorch 1.13 ends the process where it gathers tensors without elements; a sum of them does as well."""
+        return self.c10d.all_reduce(tensor, group=group, async_op=async_op)
 
     def one_by_one(self, function):
         @functools.wraps(function)
@@ -152,6 +161,21 @@ class Groups:
         what = "torch.distributed.%s%s" % (name, " of " + ", ".join(dtypes) if dtypes else "")
         return errors.unsupported(what, "gloo carries its process groups, and that of PyTorch %s lacks this (%s)" % (
             self.torch.__version__, str(error).splitlines()[0]))
+
+
+def group_class(base):
+    """ProcessGroupNCCL, for programs that make one or its options themselves."""
+
+    class ProcessGroupNCCL(base):
+        class Options(object):
+            def __init__(self, is_high_priority_stream=False):
+                self.is_high_priority_stream, self._timeout = is_high_priority_stream, datetime.timedelta(minutes=30)
+
+        def __init__(self, store, rank, size, options=None, timeout=None):
+            base.__init__(self, store, rank, size, timeout or getattr(options, "_timeout", options) or self.Options()._timeout)
+
+    ProcessGroupNCCL.__qualname__, ProcessGroupNCCL.__module__ = "ProcessGroupNCCL", "torch.distributed.distributed_c10d"
+    return ProcessGroupNCCL
 
 
 def gloo(backend):

@@ -34,13 +34,19 @@ class Recorder:
 
     METHODS = ("allocate", "_free", "_grow", "_give")
 
-    def __init__(self, state, events, limit, skip=()):
+    def __init__(self, state, *options):
         state.counts()  # what was released before is not in the history
-        self.state, self.events, self.skip = state, events, skip
-        self.trace = collections.deque(maxlen=limit)
+        self.state, self.trace = state, ()
+        self.set(*options)
         self.blocks, self.segments = {}, {}  # where they were allocated, by their addresses
         for name in self.METHODS:
             setattr(state, name, getattr(self, name.strip("_")))
+
+    def set(self, events, limit, skip, context):
+        """context says of what the place is kept: of nothing (None), of what is allocated ("state"), of each allocation too ("alloc"), and
+        of segments that are returned ("all")."""
+        self.events, self.skip, self.context = events, skip, context
+        self.trace = collections.deque(self.trace, limit)
 
     def stop(self):
         self.state.counts()
@@ -49,11 +55,13 @@ class Recorder:
 
     def note(self, action, at, size, stream, places=()):
         if self.events and action not in self.skip:
+            if self.context not in ("alloc", "all"):
+                places = ()
             entry = {"action": action, "device_free" if action == "oom" else "addr": at, "size": size, "stream": stream, "time_us": int(time.time() * 1e6)}
             self.trace.append((entry, places))
 
     def allocate(self, requested, stream=0):
-        places = frames()
+        places = frames() if self.context else ()
         try:
             block = type(self.state).allocate(self.state, requested, stream)
         except OutOfMemory:
@@ -73,7 +81,7 @@ class Recorder:
 
     def grow(self, pool, size, requested):
         block = type(self.state)._grow(self.state, pool, size, requested)
-        places = self.segments[block.segment.handle] = frames()
+        places = self.segments[block.segment.handle] = frames() if self.context else ()
         self.note("segment_alloc", block.segment.handle, block.segment.size, pool.stream, places)
         return block
 
@@ -81,7 +89,7 @@ class Recorder:
         segment = block.segment
         type(self.state)._give(self.state, pool, block)
         self.segments.pop(segment.handle, None)
-        self.note("segment_free", segment.handle, segment.size, pool.stream)
+        self.note("segment_free", segment.handle, segment.size, pool.stream, frames() if self.context == "all" else ())
 
 
 class History:
@@ -90,9 +98,10 @@ class History:
         self.recorders = {}  # by device
         self.options = None  # of the recorders, while the history is on
 
-    def start(self, events, limit, skip=()):
-        self.stop()
-        self.options = events, limit, skip
+    def start(self, events, limit, skip=(), context="alloc"):
+        self.options = events, limit, skip, context
+        for recorder in self.recorders.values():
+            recorder.set(*self.options)
         self.memory.of = self.of
         for index in list(self.memory.allocators):
             self.of(index)
@@ -115,10 +124,10 @@ class History:
                annotations=False, skip_actions=(), *rest):
         if enabled not in (None, "state", "all"):
             raise RuntimeError("expected state to be 'state', 'all', or None")
-        if enabled is None:
+        if enabled is None or clear_history:
             self.stop()
-        else:
-            self.start(enabled == "all", min(max_entries, sys.maxsize), tuple(skip_actions))
+        if enabled is not None:
+            self.start(enabled == "all", min(max_entries, sys.maxsize), tuple(skip_actions), context)
 
     def record_legacy(self, enabled, context=True, max_entries=1, events=False, *rest):
         if enabled:

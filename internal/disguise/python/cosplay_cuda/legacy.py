@@ -1,5 +1,6 @@
 """PyTorch's older names: torch.cuda.FloatTensor and the others, torch.Tensor(sizes), and set_default_tensor_type."""
 import functools
+import warnings
 
 from . import errors
 from .storages import CPU
@@ -17,12 +18,15 @@ def install(torch, devices, types):
         def __instancecheck__(cls, other):
             return isinstance(other, torch.Tensor) and other.dtype is cls.dtype and devices.of(other) >= 0
 
+    warns = errors.version(torch) >= (2, 1)
     for name, dtype in types.items():
         short = name[len("torch."):]
         shown = "torch.cuda." + short
 
         def make(cls, *args, **kwargs):
             named = kwargs.pop("device", None)
+            if warns:
+                recommend(torch)
             index = devices.index("cuda" if named is None else named)
             if index is None or index < 0:
                 raise RuntimeError("legacy constructor expects device type: cuda but device type: cpu was passed")
@@ -32,13 +36,24 @@ def install(torch, devices, types):
         if of_pytorch is None:
             continue
         kind = Kind(short, (), {
-            "__new__": make, "dtype": dtype, "shown": shown, "is_cuda": True, "is_sparse": False, "layout": torch.strided, "__module__": "torch.cuda"})
+            "__new__": make, "dtype": dtype, "shown": shown, "is_cuda": True, "is_xpu": False, "is_sparse": False, "layout": torch.strided,
+            "__module__": "torch.cuda"})
         setattr(torch.cuda, short, kind)
         torch._tensor_classes.discard(of_pytorch)
         torch._tensor_classes.add(kind)
     default_type(torch, devices)
     if errors.version(torch) < (2, 0):
         sizes(torch, devices)
+
+
+def recommend(torch):
+    if not recommended or torch.is_warn_always_enabled():
+        recommended.append(True)
+        warnings.warn("The torch.cuda.*DtypeTensor constructors are no longer recommended. It's best to use methods such as "
+                      "torch.tensor(data, dtype=*, device='cuda') to create tensors.", stacklevel=3)
+
+
+recommended = []  # whether PyTorch has warned
 
 
 def of(torch, devices, dtype, index, args, shown):

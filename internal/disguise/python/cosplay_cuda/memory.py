@@ -85,8 +85,6 @@ class Memory:
 
     def noted(self, error):
         # A frame that raises its own variable would be in a cycle with it, and keep the program's tensors alive.
-        self.progress = None  # what the program knows of its streams
-        self.observers = []  # the program's functions that are called when there is no memory
         self.refused, self.refusal = self.refused + 1, str(error)
         return error
 

@@ -3,6 +3,7 @@ torch.cuda itself stays PyTorch's, so it behaves and reports as in the version a
 import ctypes
 import itertools
 import os
+import uuid
 
 from . import builds, errors, refused, streams
 from .driver import SM_COUNT
@@ -28,8 +29,7 @@ class Properties(object):
         if figures.get("l2_mib"):
             self.L2_cache_size = int(figures["l2_mib"] * 1024) << 10
         self.is_integrated, self.is_multi_gpu_board = bool(self.is_integrated), bool(self.is_multi_gpu_board)
-        number = "".join("%02x" % byte for byte in driver.uuid(index))
-        self.uuid = "-".join((number[:8], number[8:12], number[12:16], number[16:20], number[20:]))
+        self.uuid = uuid.UUID(bytes=driver.uuid(index))
         self.gcnArchName = self.name
 
     def __repr__(self):
@@ -265,7 +265,15 @@ def install(torch, driver, memory, capability, figures, workspaces):
     cuda._cudart = torch._C._cudart = Runtime(driver)
     cuda._is_in_bad_fork = provided["_cuda_isInBadFork"]
     cuda._exchange_device, cuda._maybe_exchange_device = provided["_cuda_exchangeDevice"], provided["_cuda_maybeExchangeDevice"]
-    refused.replace(torch, "", "device_count", lambda: driver.count())
+
+    def device_count():
+        if driver.library is None and errors.version(torch) >= (2, 0):  # a program can still set CUDA_VISIBLE_DEVICES
+            count = cuda._device_count_nvml()
+            if count > 0:
+                return count
+        return driver.count()
+
+    refused.replace(torch, "", "device_count", device_count)
     cuda.nvtx._nvtx = Range()
     torch.backends.cuda.is_built = lambda: True
     base, event = streams.make(torch)

@@ -121,7 +121,7 @@ def finder(tags):
     return find, remember
 
 
-def make(torch, mode, tags, low, as_gpu, computes):
+def make(torch, mode, tags, low, rules_of, computes):
     """The class of recordings. computes is False where nothing is computed, and only errors and memory matter."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -177,7 +177,7 @@ def make(torch, mode, tags, low, as_gpu, computes):
         return storage_of(torch.frombuffer(buffer, dtype=torch.uint8))
 
     class Rule:
-        __slots__ = ("name", "written", "kept", "collective", "as_gpu")
+        __slots__ = ("name", "written", "kept", "collective", "call", "as_gpu")
 
         def __init__(self, func):
             schema = func._schema
@@ -186,7 +186,8 @@ def make(torch, mode, tags, low, as_gpu, computes):
                             if a.alias_info is not None and a.alias_info.is_write or a.name in halves.RUNNING]
             self.kept = self.name in ALLOCATE
             self.collective = space == "c10d"
-            self.as_gpu = as_gpu(func)
+            self.call = rules_of.call(func)
+            self.as_gpu = rules_of.as_gpu(self.call)
 
     class Recording(TorchDispatchMode):
         def __init__(self):
@@ -212,7 +213,7 @@ def make(torch, mode, tags, low, as_gpu, computes):
                 raise self.refused()
             if not computes:
                 self.operations += on_device
-                return func(*args, **kwargs)
+                return rule.call(*args, **kwargs)
             for generator in flat((args, tuple(kwargs.values())), torch._C.Generator):
                 self.generators.setdefault(id(generator), (generator, generator.get_state()))
             if on_device:
@@ -221,7 +222,7 @@ def make(torch, mode, tags, low, as_gpu, computes):
             wanted = [self.operands(arg, rule, at < len(func._schema.arguments) and func._schema.arguments[at].name in names)
                       for at, arg in enumerate(args)]
             named = {name: self.operands(arg, rule, name in names) for name, arg in kwargs.items()}
-            result = func(*args, **kwargs)
+            result = rule.call(*args, **kwargs)
             fresh = {}
             found = [self.result(tensor, fresh, on_device) for tensor in flat(result, Tensor)]
             if not fresh and not (on_device and rule.written):
@@ -373,7 +374,7 @@ def make(torch, mode, tags, low, as_gpu, computes):
                 work.wait()
             return result
         try:
-            return rule.as_gpu(args, kwargs) if rule.as_gpu else func(*args, **kwargs)
+            return rule.as_gpu(args, kwargs) if rule.as_gpu else rule.call(*args, **kwargs)
         except RuntimeError as error:
             return low.missing(func, args, kwargs, error)
 

@@ -3,6 +3,17 @@
 MIB = 1 << 20
 SMALLEST = 512  # bytes, and what every size is a multiple of
 LARGE_SEGMENT = 20 * MIB  # the least value of max_split_size_mb, too
+# Options that have no effect on what is booked here, and those that are not modelled; all that begin with "pinned_" are about the host.
+OTHERS = frozenset((
+    "backend", "large_segment_size_mb", "max_non_split_rounding_mb", "per_process_memory_fraction", "release_lock_on_hipmalloc",
+    "roundup_bypass_threshold_mb"))
+FLAGS = frozenset((
+    "graph_capture_record_stream_reuse", "pinned_use_background_threads", "pinned_use_cuda_host_register", "release_lock_on_cudamalloc",
+    "throw_on_cudamalloc_oom"))
+
+
+class Invalid(RuntimeError, ValueError):
+    """PyTorch raises the one before 2.9, and the other since."""
 
 
 def round_up(size, to):
@@ -21,7 +32,7 @@ class Settings:
             if key == "max_split_size_mb":
                 mib = int(value)
                 if mib <= LARGE_SEGMENT // MIB:
-                    raise ValueError("CachingAllocator option max_split_size_mb too small, must be > %d" % (LARGE_SEGMENT // MIB))
+                    raise Invalid("CachingAllocator option max_split_size_mb too small, must be > %d" % (LARGE_SEGMENT // MIB))
                 self.max_split = mib * MIB
             elif key == "roundup_power2_divisions":
                 self.divisions = self.steps(value)
@@ -30,7 +41,15 @@ class Settings:
             elif key == "garbage_collection_threshold":
                 self.threshold = float(value)
                 if not 0 < self.threshold < 1:
-                    raise ValueError("garbage_collection_threshold must be greater than 0 and less than 1, not %s" % value)
+                    raise Invalid("garbage_collection_threshold must be greater than 0 and less than 1, not %s" % value)
+            elif key in FLAGS:
+                if value not in ("True", "False"):
+                    raise Invalid("Expected a single True/False argument for %s" % key)
+            elif key == "pinned_num_register_threads":
+                if value not in ("1", "2", "4", "8", "16", "32", "64", "128"):
+                    raise Invalid("pinned_num_register_threads must be a power of 2, and at most 128, not %s" % value)
+            elif key not in OTHERS and not key.startswith("pinned_"):
+                raise Invalid("Unrecognized CachingAllocator option: %s" % key)
 
     @staticmethod
     def pairs(text):

@@ -186,7 +186,7 @@ class Shapes:
         if rule.named:
             twin_kwargs["device"] = "meta"
         if rule.name == "full" and twin_kwargs.get("dtype") is None:  # some old meta kernels make floats of whole numbers
-            twin_kwargs["dtype"] = self.aten.full.default([], args[1]).dtype
+            twin_kwargs["dtype"] = func([], args[1]).dtype
         try:
             result = func(*[self.twin(value, twins) for value in args],
                           **{name: self.twin(value, twins) for name, value in twin_kwargs.items()})

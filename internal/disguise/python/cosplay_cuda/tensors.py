@@ -118,7 +118,7 @@ def install(torch, devices, memory):
 
     def set_(self, source=None, *args, **kwargs):
         given = kwargs.get("source") if source is None else source
-        device = getattr(given, "device", None)
+        device = getattr(getattr(given, "_untyped_storage", given), "device", None)  # that of a typed storage is deprecated, and warns
         if device is not None and device != self.device:
             raise RuntimeError("Attempted to set the storage of a tensor on device \"%s\" to a storage on different device \"%s\".  "
                                "This is no longer allowed; the devices must match." % (self.device, device))
@@ -305,7 +305,7 @@ def storages(torch, devices, memory):
     Storage = torch.UntypedStorage
     base = torch._C.StorageBase if hasattr(torch._C, "StorageBase") else Storage.__mro__[1]
     tags, cpu = devices.tags, devices.cpu
-    c_device, c_resize, new = base.device.__get__, base.resize_, Storage.__new__
+    c_device, c_resize, c_cpu, new = base.device.__get__, base.resize_, Storage.cpu, Storage.__new__
 
     def of(storage):
         tag = tags.of_storage(storage)
@@ -329,8 +329,10 @@ def storages(torch, devices, memory):
             kwargs["device"] = cpu
         return book(new(cls, *args, **kwargs), index)
 
-    def copy_to(storage, index):
+    def copy_to(storage, index, pinned=False):
         copied = book(new(Storage, storage.nbytes()), index)
+        if pinned and index < 0:
+            tags.put(copied, Tag(CPU, pinned=True))
         copied.copy_(storage, False)
         devices.counters.moved(of(storage), index, storage.nbytes())
         return copied
@@ -340,14 +342,14 @@ def storages(torch, devices, memory):
         return self if index == of(self) else copy_to(self, index)
 
     def to_cpu(self):
-        return self if of(self) < 0 else copy_to(self, CPU)
+        return c_cpu(self) if of(self) < 0 else copy_to(self, CPU)
 
     def to(self, *args, **kwargs):
         device = kwargs.get("device", args[0] if args else None)
         index = devices.index(device)
         if index is None:
             raise errors.unsupported("A storage on %s" % (device,))
-        return self if index == of(self) else copy_to(self, index)
+        return self if index == of(self) else copy_to(self, index, kwargs.get("non_blocking"))
 
     def resize_(self, size):
         index = of(self)
@@ -362,6 +364,8 @@ def storages(torch, devices, memory):
         return result
 
     def no_sharing(self, *args, **kwargs):
+        if of(self) < 0:
+            raise RuntimeError("_share_cuda_: only available on CUDA")
         raise errors.unsupported("Sharing a CUDA tensor with another process", "send tensor.cpu()")
 
     Storage.__new__ = staticmethod(make)

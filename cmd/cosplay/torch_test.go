@@ -78,7 +78,7 @@ session "strict" {
 		"interrupts.py":   `handlers, finalizers and threads: as expected`,
 		"autocast.py":     `1\d\d operations, 0 of them with another type`,
 		"builds.py":       `CPU build, CUDA 11.7: classes and versions as on GPUs, nothing printed`,
-		"operators.py 12": `\d{2} of \d{2} operators, \d{4} calls, 0 faults`,
+		"operators.py 15": `\d{2} of \d{2} operators, \d{4} calls, 0 faults`,
 	} {
 		t.Run(program, func(t *testing.T) {
 			args := []string{"exec", "pair", "--", python}

@@ -50,6 +50,11 @@ def is_mask(index):
     return index is not None and str(index.dtype) in ("torch.bool", "torch.uint8")
 
 
+def masked_scatter(args):
+    """How many places are chosen before each number."""
+    return [args[0].numel() * INDEX]
+
+
 def index(args):
     return masks(args[1])
 
@@ -66,7 +71,8 @@ def index_put(args):
 
 SIZES = {
     "_softmax_backward_data": softmax_backward, "embedding_dense_backward": embedding_backward, "mse_loss": loss, "smooth_l1_loss": loss,
-    "huber_loss": loss, "logsumexp": logsumexp, "count_nonzero": count_nonzero, "index": index, "_unsafe_index": index, "masked_select": lambda args: masks(args[1:2]),
+    "huber_loss": loss, "logsumexp": logsumexp, "count_nonzero": count_nonzero, "masked_scatter": masked_scatter,
+    "masked_scatter_": masked_scatter, "index": index, "_unsafe_index": index, "masked_select": lambda args: masks(args[1:2]),
     "index_put_": index_put, "_index_put_impl_": index_put, "index_put": index_put, "_unsafe_index_put": index_put,
 }
 MASKED = frozenset(("index", "_unsafe_index", "masked_select", "index_put_", "_index_put_impl_", "index_put", "_unsafe_index_put"))

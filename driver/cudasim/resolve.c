@@ -105,7 +105,7 @@ CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint
 
 /*
  * NVIDIA's runtime needs undocumented tables; programs of the driver interface do not. A
- * program that has hidden all devices expects to find none, so it is not told why.
+ * program that has hidden all devices expects to find none, so nothing is printed for it.
  */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {

@@ -137,6 +137,24 @@ def the_norm_of_rows_keeps_a_number_for_each():
     assert peak_of(lambda: kept.pop().backward(x)) == 1 << 20
 
 
+@case
+def kernels_take_memory_as_on_gpus():
+    """Half precision by channel within convolutions, places that are sorted, and conversions within softmax."""
+    picture, kernel = torch.ones(2, 8, 16, 16, device=first).half(), torch.ones(8, 8, 3, 3, device=first).half()
+    assert peak_of(lambda: nn.functional.conv2d(picture, kernel, padding=1)) == 8192 + 17920
+    places, values = torch.zeros(4096, dtype=torch.long, device=first), torch.ones(4096, device=first)
+    x = torch.ones(1024, device=first)
+    assert peak_of(lambda: x.index_put_((places,), values, accumulate=True)) == 4 * 4096 * 8
+    x, y = torch.ones(1024, 256, device=first).half(), torch.zeros(1024, dtype=torch.long, device=first)
+    assert peak_of(lambda: x.log_softmax(1, dtype=torch.float32)) == 1 << 20
+    with torch.autocast("cuda", torch.float16):
+        assert 0 <= peak_of(lambda: nn.functional.cross_entropy(x, y)) - (3 << 19) <= 4096  # log_softmax in float16, and that in float32
+    network, x = nn.LSTM(16, 32, 2, dropout=0.5).to(second), torch.ones(4, 2, 16, device=second)
+    before = torch.cuda.memory_allocated(second)
+    network(x)
+    assert torch.cuda.memory_allocated(second) - before == 28 * 1536 * 24  # generators of dropout, one for each thread of an RTX 3060
+
+
 kept = []
 
 

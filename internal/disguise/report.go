@@ -156,6 +156,13 @@ type reportEntry struct {
 	Collectives map[string][2]int64 `json:"collectives"` // count, bytes
 	Devices     map[string][2]int64 `json:"devices"`     // peak allocated, peak reserved
 
+	Memory        *memoryEntry       `json:"memory"` // at the fullest moment
+	Error         *memoryEntry       `json:"error"`
+	Rescued       int                `json:"rescued"`
+	Least         map[string]float64 `json:"least"`
+	Step          *stepEntry         `json:"step"`
+	WithoutValues string             `json:"without_values"`
+
 	OutOfMemory *refusals  `json:"out_of_memory"`
 	Failed      *[2]string `json:"failed"` // type, text
 	Programs    int        `json:"programs"`
@@ -184,7 +191,7 @@ func parseEntry(slot []byte) (e reportEntry, ok bool) {
 }
 
 func (e reportEntry) sound() bool {
-	counts := []int64{int64(e.PID), int64(e.Programs), e.Launches, e.ToDevice, e.ToHost, e.Between}
+	counts := []int64{int64(e.PID), int64(e.Programs), int64(e.Rescued), e.Launches, e.ToDevice, e.ToHost, e.Between}
 	for kind, c := range e.Collectives {
 		if !slices.Contains(collectives, kind) {
 			return false
@@ -207,7 +214,7 @@ func (e reportEntry) sound() bool {
 		return false
 	}
 	return e.Version == reportVersion && e.FLOPs >= 0 && e.FLOPs <= mostFLOPs &&
-		!slices.ContainsFunc(counts, func(n int64) bool { return n < 0 || n > mostCount })
+		e.Memory.sound() && e.Error.sound() && e.Step.sound() && soundWork(e.Least) && !slices.ContainsFunc(counts, outOfRange)
 }
 
 // collectives are the kinds that programs report.
@@ -234,6 +241,7 @@ func (e reportEntry) program() resource.ProgramReport {
 	if e.Failed != nil {
 		p.Failure, p.FailureText = printable(e.Failed[0]), printable(e.Failed[1])
 	}
+	e.addMemory(&p)
 	return p
 }
 

@@ -126,10 +126,10 @@ thread = threading.Thread(target=work); thread.start(); thread.join()`)
 	}
 }
 
-// The rules of the allocator, of cuBLAS' workspaces and of attention, without PyTorch and without a driver.
+// The rules of the allocator, its record of what took the memory, of cuBLAS' workspaces and of attention, without PyTorch and without a driver.
 func TestTorchAllocator(t *testing.T) {
 	python := pythons(t)[0]
-	for _, test := range []string{"allocator", "workspaces", "sdpa"} {
+	for _, test := range []string{"allocator", "origins", "workspaces", "sdpa"} {
 		out, err := exec.Command(python, "testdata/"+test+"_test.py").CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v: %s", test, err, out)

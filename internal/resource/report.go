@@ -36,6 +36,14 @@ type ProgramReport struct {
 	End     float64 // 0 if it still runs, or was killed
 	Devices []DevicePeak
 
+	Fullest *MemoryUse         // what took the memory when most was reserved; nil if the program did not report it
+	Error   *MemoryFailure     // the last request that could not be served; nil without one
+	Rescued int                // requests that were served only after the allocator had returned its cache
+	Least   map[string]float64 // floating point operations of the program that no algorithm avoids, by number format
+	Step    *StepWork          // nil without an optimizer
+
+	WithoutValues string // an operation that only compute = "cpu" has a result of, where the host has "shapes"
+
 	OutOfMemory int    // how often PyTorch raised its error
 	Refusal     string // text of the last such error
 	Failure     string // type of the exception that ended the program: OutOfMemoryError; "" if none did
@@ -46,6 +54,56 @@ type ProgramReport struct {
 type DevicePeak struct {
 	Index               int
 	Allocated, Reserved int64
+}
+
+// MemoryKinds are what memory is for, in the order in which it is shown.
+var MemoryKinds = []string{"parameters", "gradients", "optimizer_state", "activations", "inputs", "workspaces"}
+
+// MemoryUse says what the allocated memory of a device was for, at one moment. All figures are bytes.
+type MemoryUse struct {
+	Device    int
+	Reserved  int64            // with the cache of the allocator
+	Allocated int64            // of tensors and workspaces
+	Kinds     map[string]int64 // by MemoryKinds
+	Lines     []MemoryLine     // of the program, those with most bytes, in that order; a line has an entry for each kind
+	Stages    []NamedBytes     // the most that was allocated in each stage: load, forward, backward, step
+	Ranges    []NamedBytes     // and in each range that the program named
+}
+
+// MemoryLine is what a line of the program allocated.
+type MemoryLine struct {
+	CodeLine
+	Kind  string
+	Bytes int64
+}
+
+// CodeLine is a line of the program.
+type CodeLine struct {
+	File string // below the working folder, or absolute; "" if unknown
+	Line int
+	Code string
+}
+
+// NamedBytes are the bytes of a stage or range.
+type NamedBytes struct {
+	Name  string
+	Bytes int64
+}
+
+// MemoryFailure is a request that could not be served, and what had the memory then.
+type MemoryFailure struct {
+	MemoryUse
+	Requested int64
+	At        CodeLine
+	Stage     string
+}
+
+// StepWork is the work of the training step that took least. A step ends with that of an optimizer.
+type StepWork struct {
+	Count    int                // steps of the program
+	FLOPs    float64            // floating point operations of one
+	Least    map[string]float64 // those that no algorithm avoids, by number format: "fp32"
+	ToDevice int64              // bytes copied from the host
 }
 
 // Add adds other work.

@@ -6,7 +6,7 @@ import types
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, "python")
-from cosplay_cuda import counting, report
+from cosplay_cuda import allocator, counting, origins, report
 
 path, programs = sys.argv[1], int(sys.argv[2])
 
@@ -17,7 +17,9 @@ def program(launches, number):
     counters.join().flops = 10 ** 15
     counters.moved(-1, 0, 1000)
     counters.collective("all_reduce", 8)
-    state = types.SimpleNamespace(peaks=lambda: [512, 2 << 20])
+    state = allocator.Allocator(lambda size: size, lambda size: None)
+    state.origins = origins.Origins(state, origins.Activity({0: state}, types.SimpleNamespace(target=-3), lambda: False))
+    state.allocate(512)
     memory = types.SimpleNamespace(allocators={0: state}, refused=0, refusal="")
     one = report.Report(path, counters, memory)
     one.started = 1000.0 + number
@@ -35,6 +37,11 @@ class Whole:  # as a tensor of one element
 
 
 assert report.decode(report.encode({"flops": Whole()})) == {"flops": 7}
+
+# A slot has as many of the program's lines as there is room for.
+lines = [["x" * 60, number, "y" * 60, "inputs", 1] for number in range(32)]
+entry = report.decode(report.encode({"memory": {"lines": lines}, "error": {"lines": lines[:3]}}))
+assert 15 < len(entry["memory"]["lines"]) < 32 and entry["error"]["lines"] == lines[:3] and len(lines) == 32, entry
 for number in range(1, programs):
     program(1, number).close()
 

@@ -27,6 +27,8 @@ class Account:
     def tag(self, index, size):
         return Tag(self, size)
 
+    workspace = tag
+
     def stream(self, index):
         return self.current
 

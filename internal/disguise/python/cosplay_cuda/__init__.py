@@ -8,7 +8,7 @@ import threading
 
 from . import attention, booking, booleans, builds, counting, determinism, devices, driver, dropout, encoder, errors, extras, fused, graphs, halves
 from . import higher, history, locations, masks, memory, native, norms, numbers, programs, progress, recurrent, refused, report, rms, script, shapes
-from . import signals, softmax, storages, streams, temporaries, tensors, traces, undo, values, versions, workspaces
+from . import signals, softmax, stages, storages, streams, temporaries, tensors, traces, undo, values, versions, workspaces
 
 
 FIRST, LAST = (1, 13), (2, 14)  # the versions of PyTorch that are tested
@@ -38,7 +38,7 @@ def prepare(torch, session):
     global by
     tags = storages.choose(torch, errors.version(torch))
     connection = driver.Driver()
-    account = memory.Memory(torch, connection, tags, streams.stream_of)
+    account = memory.Memory(torch, connection, tags, streams.stream_of, booking.Local())
     capability = functools.partial(capability_of, session, connection)
     counters = counting.Counters(torch._C._get_tracing_state)
     without_values = shapes.Shapes(torch, tags) if session["compute"] == "shapes" else None
@@ -66,6 +66,7 @@ def prepare(torch, session):
     tensors.install(torch, places, account)
     recurrent.Networks(torch, places, account, products, mode, without_values, lambda: sms() * kernels.reductions.threads()).install()
     programs.install(torch, places, mode, session, capability)
+    stages.install(torch, places, account, counters)
     script.install(torch, places)
     traces.install(torch, places)
     higher.install(torch, mode, places)

@@ -9,6 +9,7 @@ import collections
 import contextlib
 
 from . import signals, waiting
+from .counts import ACTIVE, QUANTITIES, Counter, Counts, put
 from .errors import EXABYTE
 from .settings import LARGE_SEGMENT, MIB, SMALLEST, Settings, round_up
 
@@ -38,7 +39,7 @@ def segment_size(size):
 
 
 class Block:
-    __slots__ = ("pool", "segment", "start", "size", "before", "after", "used", "requested", "uses")
+    __slots__ = ("pool", "segment", "start", "size", "before", "after", "used", "requested", "uses", "born", "place", "kind")
 
     def __init__(self, pool, segment, start, size, before=None, after=None):
         self.pool, self.segment, self.start, self.size = pool, segment, start, size
@@ -100,51 +101,6 @@ class Pool:
         return block
 
 
-class Counter:
-    """A quantity: now, its peak, and the sum of all increases. Decreases are subtracted from now."""
-
-    __slots__ = ("now", "peak", "total", "other", "both")
-
-    def __init__(self):
-        self.now = self.peak = self.total = 0
-        self.other = self.both = None
-
-    def add(self, amount):
-        self.total += amount
-        now = self.now = self.now + amount
-        if now > self.peak:
-            self.peak = now
-        if self.both is not None and now + self.other.now > self.both.peak:
-            self.both.peak = now + self.other.now
-
-
-class Both:
-    """A quantity of both pools: their sum, which is only added up when it is read, and its own peak."""
-
-    __slots__ = ("one", "other", "peak")
-
-    def __init__(self, one, other):
-        self.one, self.other, self.peak = one, other, 0
-        one.both = other.both = self
-        one.other, other.other = other, one
-
-    now = property(lambda self: self.one.now + self.other.now)
-    total = property(lambda self: self.one.total + self.other.total)
-
-
-QUANTITIES = ("allocation", "segment", "inactive_split", "allocated_bytes", "reserved_bytes", "inactive_split_bytes", "requested_bytes")
-
-
-class Counts:
-    """The quantities of one pool, or of both if they are given."""
-
-    __slots__ = QUANTITIES
-
-    def __init__(self, *pools):
-        for name in QUANTITIES:
-            setattr(self, name, Both(*(getattr(pool, name) for pool in pools)) if pools else Counter())
-
-
 class Allocator:
     """The allocator of one device. take(size) asks the driver for memory and returns a handle, or None if the driver has
     too little; give(handle) returns it. settle(whole) is called before each decision, if releases are only known when they are asked for: whole asks for all of them.
@@ -166,6 +122,7 @@ class Allocator:
         self.retries = self.failures = self.taken = self.given = 0
         self.waiting = waiting.Waiting(self, progress)  # blocks that other streams still use
         self.syncs = 0  # how often all streams were waited for
+        self.origins = None  # records what allocated each block
         self.oversize = Counter()
         self.highest = [0, 0]  # the peaks of bytes allocated and reserved before the last reset of the peaks
         self.lock, self.busy = signals.Lock(), False
@@ -219,6 +176,8 @@ class Allocator:
                     self.oversize.add(1)
                 if self.waiting:
                     self.waiting.note()
+                if self.origins is not None:
+                    self.origins.born(block)
                 return block
             finally:
                 self.busy = False
@@ -250,6 +209,8 @@ class Allocator:
         if self.settings.max_split is not None and block.size >= self.settings.max_split:
             self.oversize.now -= 1
         block.used = False
+        if self.origins is not None:
+            self.origins.died(block)
         before, after = block.before, block.after
         if before and not before.used:
             pool.remove(before)
@@ -279,8 +240,12 @@ class Allocator:
             self.retries += 1
             self._empty()
             handle = self._ask(amount) if self.fits(amount) else self.take(NEVER)
+            if self.origins is not None and handle is not None:
+                self.origins.rescued += 1
         if handle is None:
             self.failures += 1
+            if self.origins is not None:
+                self.origins.failed(requested)
             raise OutOfMemory(requested)
         self.numbers += 1
         segment = Segment(self.numbers, handle, amount, pool)
@@ -432,13 +397,3 @@ class Allocator:
             result["num_device_alloc"] = self.taken
             result["num_device_free"] = self.given
             return result
-
-
-ACTIVE = {"allocation": "active", "allocated_bytes": "active_bytes"}
-
-
-def put(result, label, counter):
-    result[label + ".current"] = counter.now
-    result[label + ".peak"] = counter.peak
-    result[label + ".allocated"] = counter.total
-    result[label + ".freed"] = counter.total - counter.now

@@ -193,7 +193,7 @@ class Call:
         attention, sizes = self.attention, self.sizes
         self.give(out, attention.memory.tag(self.index, sizes.out), sizes.by_position[0])
         kept = [self.take(size) for size in sizes.kept]
-        whilst = [attention.memory.tag(self.index, size) for size in sizes.whilst]
+        whilst = [attention.memory.workspace(self.index, size) for size in sizes.whilst]
         del whilst  # it lives while the kernel runs
         if not out.requires_grad:
             return out
@@ -206,7 +206,7 @@ class Call:
         """Books what CUDA's backward pass takes, while all that is saved still lives."""
         memory, index = self.attention.memory, self.index
         self.pending = [memory.tag(index, size) for size in self.sizes.gradients]
-        whilst = [memory.tag(index, size) for size in self.sizes.backward(gradient, out)]
+        whilst = [memory.workspace(index, size) for size in self.sizes.backward(gradient, out)]
         del whilst
         self.attention.local.mode.special = self.scratch
 

@@ -5,10 +5,24 @@ from . import flops, signals
 class Tally:
     """The counts of one thread, which changes them without a lock."""
 
-    __slots__ = ("launches", "flops")
+    __slots__ = ("launches", "flops", "least")
 
-    def __init__(self):
-        self.launches = self.flops = 0
+    def __init__(self, launches=0, flops=0, least=()):
+        self.launches, self.flops = launches, flops
+        self.least = dict(least)  # the floating point operations that no algorithm avoids, by number format
+
+    def copy(self):
+        return Tally(self.launches, self.flops, self.least)
+
+    def add(self, other, sign=1):
+        self.launches += sign * other.launches
+        self.flops += sign * other.flops
+        for format, amount in list(other.least.items()):
+            self.least[format] = self.least.get(format, 0) + sign * amount
+
+    def product(self, format, amount, least):
+        self.flops += amount
+        self.least[format] = self.least.get(format, 0) + least
 
 
 class Counters:
@@ -20,13 +34,15 @@ class Counters:
         self.tracing = tracing
         self.tallies = []
         self.follower = None  # follows each copy to the host, once the program records streams for tensors
+        self.begun = lambda: None  # called at each product and convolution until the program computes
         self.forget()
 
     def forget(self):
         """Starts again from 0, as a child of the program does."""
         self.lock, self.ended = signals.Lock(), Tally()
         for tally in self.tallies:
-            tally.launches = tally.flops = 0
+            tally.__init__()
+        self.steps, self.step, self.before = 0, None, (Tally(), 0)  # how many optimizer steps; the least one, and what was counted before it
         self.to_device = self.to_host = self.between = 0
         self.collectives = {}  # [count, bytes] by kind
         self.rank = None  # of the program in its process group, also after it has left it
@@ -43,12 +59,28 @@ class Counters:
         with self.lock:
             if tally in self.tallies:
                 self.tallies.remove(tally)
-                self.ended.launches += tally.launches
-                self.ended.flops += tally.flops
+                self.ended.add(tally)
 
     def total(self, name):
         with self.lock:
             return sum(getattr(tally, name) for tally in self.tallies + [self.ended])
+
+    def whole(self):
+        """The sums of all threads."""
+        result = Tally()
+        with self.lock:
+            for tally in self.tallies + [self.ended]:
+                result.add(tally)
+        return result
+
+    def stepped(self):
+        """Ends a training step. Of all steps the one that takes least is kept: others also load, or evaluate."""
+        now, sent = self.whole(), self.to_device
+        taken, before = now.copy(), self.before
+        taken.add(before[0], -1)
+        self.steps, self.before = self.steps + 1, (now, sent)
+        if self.step is None or (taken.flops, sent - before[1]) < (self.step[0].flops, self.step[1]):
+            self.step = taken, sent - before[1]
 
     def copied(self, source, target, tensor):
         if self.tracing() is None:
@@ -139,12 +171,17 @@ def counter_of(func, counters, torch):
     if rule is None:
         return None
     names = [a.name for a in schema.arguments]
+    convolves, recurs = "convolution" in name, "rnn" in name
+    least_of = flops.LEAST.get(name)
 
     def count(tally, device, args, kwargs, result):
         if device >= 0 and counters.tracing() is None:
             if kwargs:  # operands by name
                 args = args + tuple(kwargs.get(n) for n in names[len(args):])
-            tally.flops += rule(args, result)
+            amount = rule(args, result)
+            tally.product(flops.format_of(torch, args[0].dtype, convolves or recurs), amount, least_of(args, result) if convolves else amount)
+            if counters.begun is not None:
+                counters.begun()
 
     return count
 

@@ -22,7 +22,7 @@ class Encoder:
                 return
             attended = self.attended(source, given)
             stages = [attended] if name == NAMES[1] else self.layer(source, given, attended)
-            taken = [self.memory.tag(index, size) for size in max(stages, key=sum)]
+            taken = [self.memory.workspace(index, size) for size in max(stages, key=sum)]
             self.products.take(index, True)
             del taken
 

@@ -49,13 +49,18 @@ def of_cuda(torch, text, name):
     return kind(text)
 
 
+without_values = []  # the operations of which only compute = "cpu" has a result
+
+
 def no_values(operation):
     """For what needs more than the shapes of tensors."""
+    without_values.append(operation)
     return RuntimeError('%s needs the values of a tensor, and nothing is computed in this session: its host has compute = "shapes". '
                         'Use a host with compute = "cpu", or remove this operation from the program' % operation)
 
 
 def no_shapes(torch, operation):
+    without_values.append(operation)
     return NotImplementedError('PyTorch %s cannot infer the shape of the result of %s, and nothing is computed in this session: its host has '
                                'compute = "shapes". Use a host with compute = "cpu"' % (torch.__version__, operation))
 

@@ -166,7 +166,7 @@ def graph_class(torch, graphs):
             self.device, self.stream = device, streams.stream_of(device)
             self.captured = Captured(memory.of(device), tuple(pool) if pool and any(pool) else graphs.handle(False))
             self.recording, self.tally = graphs.Recording(), graphs.mode.local.mode.tally
-            self.before = self.tally.launches, self.tally.flops
+            self.before = self.tally.copy()
             memory.of(device).captures += 1
             graphs.begin(device, self.captured.pools[0])
             local.graph = self
@@ -187,8 +187,9 @@ def graph_class(torch, graphs):
             memory.of(self.device).captures -= 1
             self.recording.finish()
             # A capture computes nothing, and each run computes all.
-            self.counts = self.tally.launches - self.before[0], self.tally.flops - self.before[1]
-            self.tally.launches, self.tally.flops = self.before
+            self.counts = self.tally.copy()
+            self.counts.add(self.before, -1)
+            self.tally.add(self.counts, -1)
             if self.recording.failed:
                 self.captured = self.recording = None
                 raise errors.of_cuda(torch, "operation failed due to a previous error during capture", "cudaErrorStreamCaptureInvalidated")
@@ -207,9 +208,7 @@ def graph_class(torch, graphs):
             if not self.instantiated:
                 raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
             graphs.refuse()
-            tally = graphs.mode.local.mode.tally
-            tally.launches += self.counts[0]
-            tally.flops += self.counts[1]
+            graphs.mode.local.mode.tally.add(self.counts)
             self.recording.replay()
 
         def reset(self):

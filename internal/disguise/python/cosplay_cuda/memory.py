@@ -2,7 +2,7 @@
 import ctypes
 import os
 
-from . import allocator, errors, refused, settings
+from . import allocator, errors, origins, refused, settings
 from .storages import Tag
 
 VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -25,11 +25,12 @@ def keep_freed():
 
 
 class Memory:
-    def __init__(self, torch, driver, tags, stream):
+    def __init__(self, torch, driver, tags, stream, local):
         self.torch, self.driver, self.tags = torch, driver, tags
         self.stream = stream  # returns the number of a device's current stream
         self.place = stream  # and this the stream, or its part of a private pool, that memory is taken from
         self.allocators = {}
+        self.activity = origins.Activity(self.allocators, local, torch.is_grad_enabled)
         self.settings = None
         self.forked = False
         self.progress = None  # what the program knows of its streams
@@ -46,6 +47,8 @@ class Memory:
             state = self.allocators.setdefault(index, allocator.Allocator(
                 lambda size: self.driver.take(index, size), lambda handle: self.driver.give(index, handle), self.settings,
                 None if self.tags.exact else self.tags.settle, lambda size: size <= self.driver.memory(index)[0], self.progress))
+            if state.origins is None:
+                state.origins = origins.Origins(state, self.activity)
         return state
 
     def set(self, text):
@@ -72,6 +75,13 @@ class Memory:
             state.later.append((tag, size, self.place(index)))
         elif state.later:
             self.book_later(state)
+        return tag
+
+    def workspace(self, index, size):
+        """The same for memory of a kernel or a library, beside its results."""
+        tag = self.tag(index, size)
+        if tag.block is not None:
+            tag.block.kind = origins.WORKSPACES
         return tag
 
     def book_later(self, state):

@@ -78,7 +78,7 @@ def cudnn(torch):
 
 def autograd(torch, devices):
     """Memory that PyTorch makes in a backward pass is on the device of the tensor that it starts from."""
-    local, Tensor = devices.local, torch.Tensor
+    local, Tensor, activity = devices.local, torch.Tensor, devices.memory.activity
 
     def placed(roots, gradients):
         """The gradients that a program gives are on the devices of their tensors; a number is moved there."""
@@ -111,9 +111,11 @@ def autograd(torch, devices):
             index = devices.of(first) if isinstance(first, torch.Tensor) else UNSET
             before, local.ambient = local.ambient, index
             target, local.target = local.target, UNSET
+            stage = activity.turn(activity.BACKWARD)
             try:
                 return function(tensors, *args, **kwargs)
             finally:
+                activity.turn(stage)
                 local.ambient, local.target = before, target
                 if before == UNSET and local.mode is not None:
                     local.mode.special = None  # an error can end the pass within attention

@@ -3,6 +3,7 @@ CPU code makes many small operations of it, so it runs in one piece here (whole.
 import functools
 
 from . import errors, order, storages, whole
+from .flops import format_of
 from .sdpa import parts, up
 from .storages import CPU, OPEN
 
@@ -113,14 +114,14 @@ class Call:
     def book(self, results):
         """Books the results in the order in which a GPU allocates them. Returns the tag of the buffer for the backward pass."""
         memory = self.networks.memory
-        copy = memory.tag(self.index, self.copied)
+        copy = memory.workspace(self.index, self.copied)
         self.take_workspace()
         self.networks.devices.put(results, self.index)
         if self.dropped:
             self.networks.take_generators(self.index)
         kept = memory.tag(self.index, self.kept())
         del copy
-        self.networks.counted(3 if self.cell else 1, self.flops)
+        self.networks.counted(3 if self.cell else 1, self.flops, self.dtype)
         return kept
 
     def gradients(self, leaves, wanted):
@@ -140,10 +141,10 @@ class Call:
         else:
             self.take_workspace()
             beside.append(self.rows * self.hidden * GATES[self.kind] * self.width)
-        tags = [memory.tag(self.index, size) for size in beside]
+        tags = [memory.workspace(self.index, size) for size in beside]
         self.networks.devices.put(result, self.index)
         del tags
-        self.networks.counted(1, 2 * self.flops)
+        self.networks.counted(1, 2 * self.flops, self.dtype)
 
     def take_workspace(self):
         """A cell has matrix products of cuBLAS, those of nn.RNNCell with a bias."""
@@ -182,7 +183,7 @@ class Networks:
     def take_generators(self, index):
         """Books the generators of cuDNN's dropout, which stay: one for each thread that the GPU holds."""
         if index not in self.generators:
-            self.generators[index] = self.memory.tag(index, self.threads() * RANDOM)
+            self.generators[index] = self.memory.workspace(index, self.threads() * RANDOM)
 
     def install(self):
         torch = self.torch
@@ -293,9 +294,9 @@ class Networks:
         with whole.Off():
             return self.shapes.like(self.empty(size, dtype=dtype, device="meta"), 0)
 
-    def counted(self, launches, flops):
+    def counted(self, launches, flops, dtype):
         tally = self.at(0).tally
-        tally.flops += flops
+        tally.product(format_of(self.torch, dtype, True), flops, flops)
         before, tally.launches = tally.launches, tally.launches + launches
         if before >> 6 != tally.launches >> 6:
             self.devices.counters.progress()

@@ -20,6 +20,7 @@ VERSION = 1
 EVERY = 1.0  # s between two writes of a program that computes
 PATIENCE = 2.0  # s that a program which ends waits for the lock
 SHOWN = "COSPLAY_REPORT"  # the variable by which a user asks for a summary at the end of each program
+RECORDS = "memory", "error"  # of the program's lines
 COUNTS = ("launches", "flops", "to_device", "to_host", "between")
 
 
@@ -33,6 +34,7 @@ class Report:
 
     def begin(self):
         self.id, self.slot, self.closed = os.urandom(8).hex(), None, False
+        self.known = None, None, None  # what was last read of the fullest moment
         self.started, self.due = time.time(), time.monotonic() + EVERY
 
     def forked(self):
@@ -78,7 +80,31 @@ class Report:
             entry["out_of_memory"] = [self.memory.refused, self.memory.refusal[:640]]
         if counters.rank is not None:
             entry["rank"] = counters.rank
+        if errors.without_values:
+            entry["without_values"] = errors.without_values[0][:64]
+        entry["least"] = counters.whole().least
+        if counters.step is not None:
+            work, sent = counters.step
+            entry["step"] = {"count": counters.steps, "flops": work.flops, "least": work.least, "to_device": sent}
+        self.add_origins(entry)
         return entry
+
+    def add_origins(self, entry):
+        """Adds what took the memory: of the device that was fullest, and of the one that last had an error."""
+        records = [(index, state.origins) for index, state in sorted(self.memory.allocators.items())]
+        entry["rescued"] = sum(record.rescued for _, record in records)
+        index, fullest = max(records, key=lambda found: found[1].reserved)
+        entry["memory"] = dict(self.fullest(fullest), device=index)
+        failed = [(record.error["number"], index, record.error) for index, record in records if record.error]
+        if failed:
+            _, index, error = max(failed, key=lambda found: found[0])
+            entry["error"] = dict(error, device=index)
+
+    def fullest(self, record):
+        """The record of the fullest moment, which is made once for each such moment, and of the stages, which change."""
+        if self.known[:2] != (record, record.moment):
+            self.known = record, record.moment, record.peak()
+        return dict(self.known[2], **record.peaks())
 
     def write(self, entry, patience):
         """Without the file, the lock or space on the disk the program goes on without a report."""
@@ -126,11 +152,24 @@ def locked(fd, patience):
 
 
 def encode(entry):
-    text = json.dumps(entry, default=int, separators=(",", ":")).encode("ascii")
-    slot = b"%08x %s" % (zlib.crc32(text), text)
-    if len(slot) > SLOT:
-        raise ValueError("the entry is too long")
-    return slot.ljust(SLOT)
+    text = fitting(entry)
+    return (b"%08x %s" % (zlib.crc32(text), text)).ljust(SLOT)
+
+
+def fitting(entry):
+    """The text of an entry, with as many of the program's lines as there is room for."""
+    records = [dict(entry[name]) for name in RECORDS if name in entry]
+    for record in records:
+        record["lines"] = list(record["lines"])
+    entry = dict(entry, **dict(zip([name for name in RECORDS if name in entry], records)))
+    while True:
+        text = json.dumps(entry, default=int, separators=(",", ":")).encode("ascii")
+        if len(text) + 9 <= SLOT:
+            return text
+        longest = max((record["lines"] for record in records), key=len, default=())
+        if not longest:
+            raise ValueError("the entry is too long")
+        longest.pop()
 
 
 def decode(slot):

@@ -100,7 +100,7 @@ class Temporaries:
             if args[0].layout is not self.torch.strided or not args[0].numel() or self.without_mask(name, args):
                 return
             sizes = sizes_of(args) if sizes_of else self.of_convolution(name, args, result)
-            taken = [self.memory.tag(index, size) for size in sizes]
+            taken = [self.memory.workspace(index, size) for size in sizes]
             del taken
 
         return book

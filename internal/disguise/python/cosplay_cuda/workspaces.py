@@ -59,7 +59,7 @@ class Workspaces:
             if any(tensor.layout is not self.torch.strided or tensor.numel() == 0 for tensor in tensors):
                 return
             lt = name in WITH_LT or name == "addmm" and self.takes_lt(args)
-            copies = [self.memory.tag(index, args[at].numel() * args[at].element_size()) for at in places if needs_copy(args[at])]
+            copies = [self.memory.workspace(index, args[at].numel() * args[at].element_size()) for at in places if needs_copy(args[at])]
             self.take(index, lt)
             del copies  # they live while the operation runs
 
@@ -79,7 +79,7 @@ class Workspaces:
     def take(self, index, lt):
         """Books the workspaces of a call, if they are not yet there."""
         own = lt and not (self.version >= (2, 7) and self.unified())
-        kept = self.memory.tag(index, self.size_lt()) if own and self.version < (2, 9) else None
+        kept = self.memory.workspace(index, self.size_lt()) if own and self.version < (2, 9) else None
         if self.version >= (2, 0):  # before, cuBLAS takes its workspace from the driver
             handle, stream = self.handle(index), self.memory.stream(index)
             self.hold(index, (index, handle, stream, False), self.size())
@@ -90,7 +90,7 @@ class Workspaces:
     def hold(self, index, key, size):
         tag = self.held.get(key)
         if tag is None or tag.block is not None and tag.block.requested < size:
-            self.held[key] = self.memory.tag(index, size)
+            self.held[key] = self.memory.workspace(index, size)
 
     def handle(self, index):
         if self.torch._C._current_graph_task_id() != -1:

@@ -1,0 +1,124 @@
+package disguise
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// memoryEntry is the part of a program's slot that says what took the memory of a device, at its fullest moment or at an error.
+type memoryEntry struct {
+	Device    int              `json:"device"`
+	Reserved  int64            `json:"reserved"`
+	Allocated int64            `json:"allocated"`
+	Kinds     map[string]int64 `json:"kinds"`
+	Lines     []lineEntry      `json:"lines"`
+	Stages    map[string]int64 `json:"stages"`
+	Ranges    map[string]int64 `json:"ranges"`
+
+	Requested int64    `json:"requested"`
+	At        codeLine `json:"at"`
+	Stage     string   `json:"stage"`
+}
+
+// lineEntry is [file, line, code, kind, bytes], codeLine the first three.
+type (
+	lineEntry resource.MemoryLine
+	codeLine  resource.CodeLine
+)
+
+func (l *lineEntry) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&l.File, &l.Line, &l.Code, &l.Kind, &l.Bytes})
+}
+
+func (c *codeLine) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&c.File, &c.Line, &c.Code})
+}
+
+// stepEntry is the part of a program's slot about its training steps.
+type stepEntry struct {
+	Count    int                `json:"count"`
+	FLOPs    float64            `json:"flops"`
+	Least    map[string]float64 `json:"least"`
+	ToDevice int64              `json:"to_device"`
+}
+
+// stages are those of a training step, in their order.
+var stages = []string{"load", "forward", "backward", "step"}
+
+func (m *memoryEntry) sound() bool {
+	if m == nil {
+		return true
+	}
+	counts := slices.Concat([]int64{int64(m.Device), m.Reserved, m.Allocated, m.Requested, int64(m.At.Line)},
+		slices.Collect(maps.Values(m.Kinds)), slices.Collect(maps.Values(m.Stages)), slices.Collect(maps.Values(m.Ranges)))
+	for _, l := range m.Lines {
+		counts = append(counts, int64(l.Line), l.Bytes)
+		if !slices.Contains(resource.MemoryKinds, l.Kind) {
+			return false
+		}
+	}
+	for kind := range m.Kinds {
+		if !slices.Contains(resource.MemoryKinds, kind) {
+			return false
+		}
+	}
+	for stage := range m.Stages {
+		if !slices.Contains(stages, stage) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(counts, outOfRange)
+}
+
+func (s *stepEntry) sound() bool {
+	return s == nil || soundWork(s.Least) && s.FLOPs >= 0 && s.FLOPs <= mostFLOPs && !outOfRange(int64(s.Count)) && !outOfRange(s.ToDevice)
+}
+
+func soundWork(least map[string]float64) bool {
+	for _, amount := range least {
+		if !(amount >= 0 && amount <= mostFLOPs) {
+			return false
+		}
+	}
+	return true
+}
+
+func outOfRange(n int64) bool { return n < 0 || n > mostCount }
+
+func (m *memoryEntry) use() resource.MemoryUse {
+	u := resource.MemoryUse{Device: m.Device, Reserved: m.Reserved, Allocated: m.Allocated, Kinds: m.Kinds}
+	for _, l := range m.Lines {
+		u.Lines = append(u.Lines, resource.MemoryLine{CodeLine: codeLine(l.CodeLine).shown(), Kind: l.Kind, Bytes: l.Bytes})
+	}
+	for _, stage := range stages {
+		if bytes, known := m.Stages[stage]; known {
+			u.Stages = append(u.Stages, resource.NamedBytes{Name: stage, Bytes: bytes})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Ranges)) {
+		u.Ranges = append(u.Ranges, resource.NamedBytes{Name: printable(name), Bytes: m.Ranges[name]})
+	}
+	return u
+}
+
+func (c codeLine) shown() resource.CodeLine {
+	return resource.CodeLine{File: printable(c.File), Line: c.Line, Code: printable(c.Code)}
+}
+
+// addMemory adds what took the memory, and the work of a step, to a program's report.
+func (e reportEntry) addMemory(p *resource.ProgramReport) {
+	if e.Memory != nil {
+		use := e.Memory.use()
+		p.Fullest = &use
+	}
+	if e.Error != nil {
+		p.Error = &resource.MemoryFailure{MemoryUse: e.Error.use(), Requested: e.Error.Requested, At: e.Error.At.shown(), Stage: printable(e.Error.Stage)}
+	}
+	if e.Step != nil {
+		p.Step = &resource.StepWork{Count: e.Step.Count, FLOPs: e.Step.FLOPs, Least: e.Step.Least, ToDevice: e.Step.ToDevice}
+	}
+	p.Rescued, p.Least, p.WithoutValues = e.Rescued, e.Least, printable(e.WithoutValues)
+}

@@ -52,6 +52,10 @@ type ReportProgram struct {
 	Updated     string                `json:"updated"`           // when it wrote these figures, RFC 3339
 	End         string                `json:"end,omitempty"`     // RFC 3339; missing if it still runs, or was killed
 	Devices     []ReportProgramDevice `json:"devices"`           // that it used, by index
+	Memory      *MemoryUse            `json:"memory,omitempty"`  // what took the memory at its peak, of the device that was fullest
+	Refused     *MemoryFailure        `json:"refused,omitempty"` // the last request that could not be served; missing without one
+	Rescued     int                   `json:"freed_cache"`       // requests that were served only after the allocator had returned its cache
+	Step        *StepWork             `json:"step,omitempty"`    // missing without an optimizer
 	OutOfMemory int                   `json:"out_of_memory"`     // how often PyTorch raised its error; the program may have caught it
 	Failure     *ReportFailure        `json:"failure,omitempty"` // exception that ended it; missing if none did
 }

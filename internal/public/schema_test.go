@@ -43,6 +43,7 @@ var outputs = []output{
 	{"map", public.Status{}, "", nil},
 	{"ps", public.Sessions{}, "", nil},
 	{"report", public.Reports{}, "", nil},
+	{"fits", public.Capacity{}, "cosplay fits --json -- CMD", nil},
 	{"show", public.State{}, "", map[string]any{"cosplay show PLANFILE --json": public.Plan{}}},
 	{"output", public.Outputs{}, "", nil},
 	{"verify", public.Verified{}, "", nil},

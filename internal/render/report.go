@@ -65,6 +65,11 @@ func (p *page) report(r resource.Report) {
 		t.add(append([]line{text("total"), nil, nil}, append(workCells(r.Total), nil, nil, text(earlier))...)...)
 	}
 	p.table(t)
+	for _, one := range r.Programs {
+		if len(r.Programs) == 1 || one.Error != nil {
+			p.programMemory(2, one)
+		}
+	}
 	if words := collectiveWords(r.Total); words != "" {
 		p.flow(2, 4, text("collectives: "+words))
 	}
@@ -199,6 +204,7 @@ func programOf(p resource.ProgramReport) public.ReportProgram {
 		Devices: each(p.Devices, func(d resource.DevicePeak) public.ReportProgramDevice {
 			return public.ReportProgramDevice{Index: d.Index, Allocated: int(d.Allocated), Reserved: int(d.Reserved)}
 		}), OutOfMemory: p.OutOfMemory}
+	out.Memory, out.Refused, out.Rescued, out.Step = memoryUseOf(p.Fullest), memoryFailureOf(p.Error), p.Rescued, trainingStepOf(p.Step)
 	if p.End != 0 {
 		out.End = moment(p.End).Format(time.RFC3339)
 	}

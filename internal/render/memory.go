@@ -1,0 +1,111 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cosplay/internal/public"
+	"cosplay/internal/resource"
+)
+
+// linesShown is the number of lines of a program that a screen shows.
+const linesShown = 5
+
+// programMemory shows what took the memory of a program: at its peak, and at its last error.
+func (p *page) programMemory(indent int, one resource.ProgramReport) {
+	if one.Error != nil {
+		p.memoryFailure(indent, programName(one), *one.Error)
+	}
+	if one.Fullest != nil && !one.RanOut() {
+		p.memoryUse(indent, programName(one)+" at its peak", *one.Fullest)
+	}
+}
+
+// memoryUse shows what had the memory of a device: what it was for, and the lines of the program that allocated most.
+func (p *page) memoryUse(indent int, head string, u resource.MemoryUse) {
+	p.flow(indent, indent+2, join(text(head+": "), inked(strong, byteWords(u.Reserved)), text(" reserved: "+kindWords(u))))
+	p.memoryLines(indent+2, u)
+	if peaks := slices.Concat(u.Stages, u.Ranges); len(peaks) > 1 {
+		p.flow(indent+2, indent+4, inked(dim, "peaks of the stages: "+strings.Join(each(peaks, func(n resource.NamedBytes) string {
+			return together(n.Name + " " + byteWords(n.Bytes))
+		}), ", ")))
+	}
+}
+
+// memoryFailure shows a request that could not be served.
+func (p *page) memoryFailure(indent int, program string, f resource.MemoryFailure) {
+	p.flow(indent, indent+2, join(inked(removed, "out of memory"), text(fmt.Sprintf(" in %s, in %s: it asked for %s when %s were reserved: %s",
+		cmp.Or(placeWords(f.At), program), stageWords(f.Stage), byteWords(f.Requested), byteWords(f.Reserved), kindWords(f.MemoryUse)))))
+	p.memoryLines(indent+2, f.MemoryUse)
+}
+
+func (p *page) memoryLines(indent int, u resource.MemoryUse) {
+	t := &table{indent: indent, gap: 2, columns: []column{{right: true}, {}, {}, {prose: true}}}
+	for _, l := range u.Lines[:min(linesShown, len(u.Lines))] {
+		t.add(text(byteWords(l.Bytes)), text(kindName(l.Kind)), text(placeWords(l.CodeLine)), inked(dim, l.Code))
+	}
+	p.table(t)
+}
+
+// kindWords are the parts of the memory of a device, the largest first.
+func kindWords(u resource.MemoryUse) string {
+	all := each(kindsOf(u), func(k public.MemoryKind) string { return together(kindName(k.Kind) + " " + byteWords(int64(k.Bytes))) })
+	if unused := u.Reserved - u.Allocated; unused > 0 {
+		all = append(all, together("unused cache "+byteWords(unused)))
+	}
+	return strings.Join(all, ", ")
+}
+
+func kindsOf(u resource.MemoryUse) []public.MemoryKind {
+	kinds := []public.MemoryKind{}
+	for _, kind := range resource.MemoryKinds {
+		if u.Kinds[kind] > 0 {
+			kinds = append(kinds, public.MemoryKind{Kind: kind, Bytes: int(u.Kinds[kind])})
+		}
+	}
+	slices.SortStableFunc(kinds, func(a, b public.MemoryKind) int { return b.Bytes - a.Bytes })
+	return kinds
+}
+
+func kindName(kind string) string { return strings.ReplaceAll(kind, "_", " ") }
+
+func placeWords(c resource.CodeLine) string {
+	if c.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", c.File, c.Line)
+}
+
+// stageWords name a stage in a sentence.
+func stageWords(stage string) string {
+	return map[string]string{"load": "the load stage", "forward": "the forward pass", "backward": "the backward pass", "step": "the optimizer's step"}[stage]
+}
+
+func memoryUseOf(u *resource.MemoryUse) *public.MemoryUse {
+	if u == nil {
+		return nil
+	}
+	return &public.MemoryUse{Device: u.Device, Reserved: int(u.Reserved), Allocated: int(u.Allocated), Unused: int(u.Reserved - u.Allocated), Kinds: kindsOf(*u),
+		Lines: each(u.Lines, func(l resource.MemoryLine) public.MemoryLine {
+			return public.MemoryLine{CodeLine: public.CodeLine(l.CodeLine), Kind: l.Kind, Bytes: int(l.Bytes)}
+		}),
+		Stages: each(slices.Concat(u.Stages, u.Ranges), func(n resource.NamedBytes) public.MemoryStage {
+			return public.MemoryStage{Name: n.Name, Bytes: int(n.Bytes)}
+		})}
+}
+
+func memoryFailureOf(f *resource.MemoryFailure) *public.MemoryFailure {
+	if f == nil {
+		return nil
+	}
+	return &public.MemoryFailure{MemoryUse: *memoryUseOf(&f.MemoryUse), Requested: int(f.Requested), At: public.CodeLine(f.At), Stage: f.Stage}
+}
+
+func trainingStepOf(s *resource.StepWork) *public.StepWork {
+	if s == nil {
+		return nil
+	}
+	return &public.StepWork{Count: s.Count, FLOPs: s.FLOPs, ToDevice: int(s.ToDevice)}
+}

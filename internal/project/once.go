@@ -43,6 +43,7 @@ type Once struct {
 	// For a folder whose configuration names no host.
 	Simulate string
 	Runtime  string
+	Compute  string // of a simulated host
 
 	name string
 }
@@ -135,13 +136,20 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 func (o *Once) settle(intent *config.Intent, check func(spec string) error) error {
 	session := &intent.Sessions[0]
 	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
-	if o.Simulate == "" && o.Runtime == "" {
+	if o.Simulate == "" && o.Runtime == "" && o.Compute == "" {
 		return nil
 	}
 	host := &intent.Hosts[0]
 	if host.Ranges.Decl != (hcl.Range{}) {
-		return fmt.Errorf("the configuration here describes host %q. Fix: remove --simulate and --runtime, or run cosplay in another folder", host.Name)
+		return fmt.Errorf("the configuration here describes host %q. Fix: remove --simulate, --runtime and --compute, or run cosplay in another folder", host.Name)
 	}
+	if names := config.Computes(); o.Compute != "" && !slices.Contains(names, o.Compute) {
+		return fmt.Errorf("--compute %s: choose one of %s", o.Compute, strings.Join(names, ", "))
+	}
+	if o.Compute != "" && o.Simulate == "" {
+		return errors.New("--compute is a setting of simulated hosts, and this machine's GPUs compute by themselves. Fix: add --simulate \"1 x h200\", or remove --compute")
+	}
+	host.Compute = o.Compute
 	if o.Simulate != "" {
 		if err := check(o.Simulate); err != nil {
 			return fmt.Errorf("--simulate: %w", err)

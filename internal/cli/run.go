@@ -34,7 +34,7 @@ func (inv *invocation) run() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run GPU|--fraction PART [-- COMMAND...]",
 		Short: "Run one command in a temporary session",
-		Long: `Create a session, run a command in it, and remove the session, whatever happens: the GPU is restored. Without a command, run starts a shell. It asks nothing and does not change the project's own sessions. It uses the hosts and targets of the configuration, or this machine if there is none.
+		Long: `Create a session, run a command in it, and remove the session, whatever happens: the GPU is restored. Without a command, run starts a shell. It asks nothing and does not change the project's own sessions. It uses the hosts and targets of the configuration, or this machine if there is none. With --simulate, each run has its own simulated host and leaves nothing in the folder.
 
   cosplay run 2060 -- python train.py
   cosplay run 3090 --runtime process -- nvidia-smi

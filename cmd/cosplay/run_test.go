@@ -48,19 +48,50 @@ func TestRunKilled(t *testing.T) {
 			t.Errorf("there is no moment %d", n)
 			continue
 		}
-		// A run that was killed before it had anything looks like one that begins.
-		begun, _ := filepath.Glob(filepath.Join(p.dir, ".cosplay/runs/*"))
-		for _, dir := range begun {
-			if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		p.age()
 		out := p.run(run...)
 		if left := p.nothingLeft(before); len(left) > 0 {
 			t.Errorf("killed at moment %d, %s: left are %s\n%s", n, inShort(listed[n-1]), left, out)
 		}
 	}
 	t.Logf("%d moments, killed at %d", len(listed), len(tried))
+}
+
+// age lets two hours pass for the runs of a folder: a run that was killed before it had
+// anything looks like one that begins.
+func (p project) age() {
+	begun, _ := filepath.Glob(filepath.Join(p.dir, ".cosplay/runs/*"))
+	for _, dir := range begun {
+		if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// TestRunKilledWithItsHost: a run that describes its simulated host leaves nothing in the
+// folder, even if it was killed and the next run is on another kind of GPU.
+func TestRunKilledWithItsHost(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, justHost)
+	empty := func() {
+		if err := errors.Join(os.RemoveAll(p.dir), os.Mkdir(p.dir, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty()
+	run := []string{"run", "2060", "--simulate", "1 x h200", "--", "true"}
+	listed := p.moments(run...)
+	for _, n := range chosen(len(listed), 12) {
+		empty()
+		if !p.dies(n, run...) {
+			t.Errorf("there is no moment %d", n)
+		}
+		p.age()
+		out := p.run("run", "2060", "--simulate", "1 x t4", "--", "true")
+		if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
+			t.Errorf("killed at moment %d, %s: left are %v %v\n%s", n, inShort(listed[n-1]), left, err, out)
+		}
+	}
 }
 
 // TestRunsAtOnce: as many as there are slices find room at the same time, in one

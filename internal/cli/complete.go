@@ -31,6 +31,7 @@ var flagSources = map[string]source{
 	"session": plannedNames, "host": hostNames, "on": catalogHosts, "var": variableNames,
 	"repair": func(*invocation, *cobra.Command, string) []cobra.Completion { return watch.RepairWords() },
 	"prefer": words("fp32", "bandwidth", "balanced"), "sharing": words("auto", "mig", "compute-instance", "exclusive", "time-slice", "mps"),
+	"compute": words(config.Computes()...),
 	"runtime": func(*invocation, *cobra.Command, string) []cobra.Completion {
 		return append(resource.RuntimeNames(""), config.RuntimeAuto)
 	},

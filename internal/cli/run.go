@@ -34,12 +34,13 @@ func (inv *invocation) run() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run GPU|--fraction PART [-- COMMAND...]",
 		Short: "Run one command in a temporary session",
-		Long: `Create a session, run a command in it, and remove the session, whatever happens: the GPU is restored. Without a command, run starts a shell. It asks nothing and does not change the project's own sessions. It uses the hosts and targets of the configuration, or this machine if there is none.
+		Long: `Create a session, run a command in it, and remove the session, whatever happens: the GPU is restored. Without a command, run starts a shell. It asks nothing and does not change the project's own sessions. It uses the hosts and targets of the configuration, or this machine if there is none. With --simulate, each run has its own simulated host and leaves nothing in the folder.
 
   cosplay run 2060 -- python train.py
   cosplay run 3090 --runtime process -- nvidia-smi
   cosplay run -p 0.33 -- python train.py              # a third of the host's own GPU
   cosplay run 3090 -n 2 -- torchrun train.py          # two GPUs; also -n 4 -p 0.25
+  cosplay run 3090 --simulate "1 x h200" --compute shapes -- python train.py   # without a GPU: only what memory needs
   cosplay run 2060 --image pytorch/pytorch --volume /data:/data:ro --env SEED=1 -- python train.py
 
 With --wait, it waits until there is room for the session: first come, first served, over all users of the host. Ctrl-C leaves the queue.
@@ -84,6 +85,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	f.StringVar(&once.Runtime, "runtime", "", "`kind` of session where no configuration says it: docker, process or auto")
 	wait.flag(f)
 	f.StringVar(&once.Simulate, "simulate", "", "simulate this host: \"1 x h200\", ...; where no configuration names one")
+	f.StringVar(&once.Compute, "compute", "", "`kind` of computing on the host of --simulate: cpu, shapes or none (default cpu)")
 	return cmd
 }
 

@@ -92,6 +92,9 @@ const (
 	ComputeNone   = "none" // a launch of a kernel succeeds, and nothing is computed
 )
 
+// Computes are the values of compute.
+func Computes() []string { return []string{ComputeCPU, ComputeShapes, ComputeNone} }
+
 // Manage states what cosplay may change on a host's GPUs.
 type Manage struct {
 	MIGMode     bool `json:"mig_mode"`

@@ -217,7 +217,7 @@ var hostSchema = Block{
 	Attributes: []Attribute{
 		{Name: "simulate", Type: Text, Default: "(real hardware)", Example: `"8 x h200"`,
 			Description: "Simulates a host: the number of GPUs and their model, or the path of a file of cosplay host export, relative to the project's folder."},
-		{Name: "compute", Type: Word, Words: []string{ComputeCPU, ComputeShapes, ComputeNone}, Default: `"cpu"`, Example: `"none"`,
+		{Name: "compute", Type: Word, Words: Computes(), Default: `"cpu"`, Example: `"none"`,
 			Description: "How programs compute on a simulated host. cpu: PyTorch's device \"cuda\" computes on the CPU, with the target's memory; a program that launches a kernel by CUDA's driver interface gets an error. shapes: likewise, but nothing is computed and no memory is needed: PyTorch's tensors have shapes and the target's memory, and no values, so that a large model shows in seconds whether it fits. none: such a launch succeeds and computes nothing, which tests code paths; PyTorch finds no GPU."},
 		{Name: "nvml", Type: Path, Default: "(the system's)", Example: `"/opt/lib/libnvidia-ml.so.1"`,
 			Description: "The path of an NVML library to use instead of the system's. Cannot be combined with simulate."},

@@ -32,6 +32,7 @@ const ScratchDir = ".cosplay"
 type Machine struct {
 	Dir     string   // the project's folder, absolute
 	State   string   // path of the project's state
+	Sims    string   // folder of the simulated hosts; "" is that of the project
 	Version string   // of cosplay
 	Hold    *os.File // open in each agent that starts, as long as it lives; may be nil
 

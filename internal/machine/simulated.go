@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,9 +14,12 @@ import (
 	"cosplay/internal/sim"
 )
 
+// SimsDir is the folder of simulated hosts, in a project's scratch folder or in that of a run.
+const SimsDir = "sim"
+
 // SimDir is the folder of a simulated host.
 func (m *Machine) SimDir(host string) string {
-	return filepath.Join(m.Dir, ScratchDir, "sim", host)
+	return filepath.Join(cmp.Or(m.Sims, filepath.Join(m.Dir, ScratchDir, SimsDir)), host)
 }
 
 // ensureSimulated creates a simulated host, or changes the present one to what the configuration describes.

@@ -73,7 +73,13 @@ func (p *Project) audit(lineage string, e apply.Effect, outcome string) {
 	}
 }
 
-func (p *Project) auditPath() string { return filepath.Join(p.Dir, machine.ScratchDir, AuditFile) }
+// auditPath is the path of the audit log. A run that describes its simulated host removes its log with the host.
+func (p *Project) auditPath() string {
+	if p.Machine.Sims != "" {
+		return filepath.Join(filepath.Dir(p.Machine.Sims), AuditFile)
+	}
+	return filepath.Join(p.Dir, machine.ScratchDir, AuditFile)
+}
 
 func (p *Project) appendAudit(line AuditLine) error {
 	data, err := json.Marshal(line)

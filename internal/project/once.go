@@ -43,6 +43,7 @@ type Once struct {
 	// For a folder whose configuration names no host.
 	Simulate string
 	Runtime  string
+	Compute  string // of a simulated host
 
 	name string
 }
@@ -58,6 +59,15 @@ type OnceVolume struct {
 const runsDir = "runs"
 
 func (p *Project) runs() string { return filepath.Join(p.Dir, machine.ScratchDir, runsDir) }
+
+// ownSims is where a run that describes a simulated host has it, as long as it runs; "" if
+// the project is not a run.
+func (p *Project) ownSims() string {
+	if _, once := FolderOfRun(p.Store.Path); once {
+		return filepath.Join(filepath.Dir(p.Store.Path), machine.SimsDir)
+	}
+	return ""
+}
 
 // text is its configuration.
 func (o *Once) text() []byte {
@@ -125,6 +135,9 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	if err := once.settle(intent, p.checkSimulate); err != nil {
 		return nil, nil, nil, err
 	}
+	if once.Simulate != "" {
+		p.Machine.Sims = p.ownSims()
+	}
 	p.Intent = intent
 	return p, intent.Files, diags, nil
 }
@@ -135,13 +148,20 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 func (o *Once) settle(intent *config.Intent, check func(spec string) error) error {
 	session := &intent.Sessions[0]
 	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
-	if o.Simulate == "" && o.Runtime == "" {
+	if o.Simulate == "" && o.Runtime == "" && o.Compute == "" {
 		return nil
 	}
 	host := &intent.Hosts[0]
 	if host.Ranges.Decl != (hcl.Range{}) {
-		return fmt.Errorf("the configuration here describes host %q. Fix: remove --simulate and --runtime, or run cosplay in another folder", host.Name)
+		return fmt.Errorf("the configuration here describes host %q. Fix: remove --simulate, --runtime and --compute, or run cosplay in another folder", host.Name)
 	}
+	if names := config.Computes(); o.Compute != "" && !slices.Contains(names, o.Compute) {
+		return fmt.Errorf("--compute %s: choose one of %s", o.Compute, strings.Join(names, ", "))
+	}
+	if o.Compute != "" && o.Simulate == "" {
+		return errors.New("--compute is a setting of simulated hosts, and this machine's GPUs compute by themselves. Fix: add --simulate \"1 x h200\", or remove --compute")
+	}
+	host.Compute = o.Compute
 	if o.Simulate != "" {
 		if err := check(o.Simulate); err != nil {
 			return fmt.Errorf("--simulate: %w", err)
@@ -161,6 +181,7 @@ func (p *Project) Discard(prior resource.Prior) error {
 	if len(prior.Sessions)+len(prior.GPUs) > 0 || p.Unfinished() {
 		return errors.New("not everything could be removed; cosplay reset in this folder tries again, and so does the next cosplay run")
 	}
+	p.Machine.Rest() // agents write to their simulated hosts
 	for _, h := range p.Machine.Hosts() {
 		for _, dir := range append(h.SessionFolders(), filepath.Dir(h.Folders), filepath.Dir(filepath.Dir(h.Folders))) {
 			_ = os.Remove(dir) // fails if it is not empty
@@ -208,11 +229,13 @@ func (p *Project) KilledRuns(live resource.Live) map[string]string {
 	return folders
 }
 
-// wasKilled reports whether a run left a state or a journal, and no process has its lock.
+// wasKilled reports whether a run left a state, a journal or a simulated host, and no
+// process has its lock.
 func wasKilled(statePath string) bool {
 	store := state.Store{Path: statePath}
 	_, err := os.Lstat(store.JournalPath())
-	if store.Stamp() == "" && err != nil {
+	_, simErr := os.Lstat(filepath.Join(filepath.Dir(statePath), machine.SimsDir))
+	if store.Stamp() == "" && err != nil && simErr != nil {
 		return false
 	}
 	seen, err := durable.Inspect(store.LockPath())
@@ -251,7 +274,29 @@ func RemoveKilled(ctx context.Context, o Options, a ApplyOptions) (removed int, 
 		_ = p.Close()
 		err = errors.Join(err, failed)
 	}
+	for _, p := range killed {
+		if err == nil {
+			p.forgetSimulated()
+		}
+	}
 	return removed, err
+}
+
+// forgetSimulated removes the simulated host of a killed run from the project's scratch
+// folder, where earlier versions of cosplay made one for all runs, unless it is in use.
+func (p *Project) forgetSimulated() {
+	i := slices.IndexFunc(p.Intent.Hosts, func(h config.Host) bool { return h.Name == p.Unnamed && h.Simulate != "" })
+	if i < 0 || p.Machine.Sims != "" {
+		return
+	}
+	pages, err := p.Machine.Book(p.Intent.Hosts[i]).Read()
+	if err != nil || slices.ContainsFunc(pages, func(page resource.Page) bool { return len(page.Holders) > 0 }) {
+		return
+	}
+	dir := p.Machine.SimDir(p.Unnamed)
+	_ = os.RemoveAll(dir)
+	_ = os.Remove(filepath.Dir(dir)) // fails if it is not empty
+	_ = os.Remove(filepath.Join(p.Dir, machine.ScratchDir))
 }
 
 // openKilled opens and locks the runs of a folder that were killed and left something.
@@ -275,7 +320,8 @@ func openKilled(ctx context.Context, o Options) ([]*Project, error) {
 		if err != nil {
 			return all, err
 		}
-		if p.Store.Stamp() == "" && !p.Unfinished() { // it has just started, or was killed early
+		// It has just started, or was killed early. A simulated host is made under the lock.
+		if p.Store.Stamp() == "" && !p.Unfinished() && p.Machine.Sims == "" {
 			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
 				_ = os.RemoveAll(filepath.Dir(p.Store.Path))
 			}

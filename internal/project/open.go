@@ -166,16 +166,19 @@ func OpenForRecovery(o Options) (p *Project, complaint, err error) {
 			return nil, nil, err
 		}
 	}
+	if _, err := os.Stat(p.ownSims()); err == nil {
+		p.Machine.Sims = p.ownSims()
+	}
 	p.takeSimulated()
 	return p, complaint, nil
 }
 
 // takeSimulated adds the simulated hosts that have a folder, and drops those that have
-// none.
+// none. A run that describes its simulated host has no other.
 func (p *Project) takeSimulated() {
 	var hosts []config.Host
 	for _, h := range p.Intent.Hosts {
-		if h.Simulate == "" || sim.Is(p.Machine.SimDir(h.Name)) {
+		if h.Simulate == "" && p.Machine.Sims == "" || sim.Is(p.Machine.SimDir(h.Name)) {
 			hosts = append(hosts, h)
 		}
 	}

@@ -21,6 +21,11 @@ type Card struct {
 // Target is the GPU that stands for the card.
 func (c Card) Target() resource.Target { return c.Targets[0] }
 
+// Has reports whether a GPU of the catalog is one of the card's.
+func (c Card) Has(key string) bool {
+	return slices.ContainsFunc(c.Targets, func(t resource.Target) bool { return t.Key == key })
+}
+
 // Cards groups GPUs, smallest memory first.
 func Cards(all []resource.Target) []Card {
 	var cards []Card

@@ -40,6 +40,8 @@ type Once struct {
 	Volumes   []OnceVolume
 	Env       map[string]string // never printed: it may contain tokens
 
+	Alone bool // leave the configuration out: the simulated host is the only one
+
 	// For a folder whose configuration names no host.
 	Simulate string
 	Runtime  string
@@ -125,6 +127,9 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 		return nil, nil, nil, err
 	}
 	p.once = true
+	if once.Alone {
+		clear(files)
+	}
 	files[config.Unwritten] = once.text()
 	reading := p.reading()
 	reading.OnlyUnwritten = true

@@ -1,0 +1,425 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"cosplay/catalog"
+	"cosplay/internal/capacity"
+	"cosplay/internal/config"
+	"cosplay/internal/durable"
+	"cosplay/internal/interrupt"
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
+)
+
+// fitsFlags are those of fits.
+type fitsFlags struct {
+	on, need []string
+	session  project.Once // what is the same in all runs
+	junit    string
+	markdown bool
+}
+
+func (inv *invocation) fits() *cobra.Command {
+	var (
+		flags fitsFlags
+		env   []string
+	)
+	cmd := &cobra.Command{
+		Use:   "fits [--on GPU,...] [--need GPU] -- COMMAND...",
+		Short: "Find the smallest GPU that runs a command",
+		Long: `Find the smallest GPU of the catalog on which a command runs, what takes its memory, and how long a step takes at least. It needs neither a configuration nor a GPU.
+
+  cosplay fits -- python3 train.py
+  cosplay fits --need 2060 -- python3 train.py        # for CI: exit code 1 if it does not run on an RTX 2060
+  cosplay fits --on 3060,4060,3090 -- python3 train.py
+
+The command runs several times: first with the largest memory, which tells its peak, then with the sizes around the peak, at once where the machine has room. So a command that frees memory or catches the error of an allocation is judged by what it does. Use a few training steps, and a command that can run twice at a time.
+
+Without a GPU, PyTorch runs on a simulated host. With --compute shapes, the default, nothing is computed; where the program's code depends on values, cosplay says so and computes on the CPU. On a machine with a GPU, the sessions are slices of it, and --host names one of the configuration's hosts.
+
+Exit codes: 1 if no GPU runs the command, or one that --need names does not; 130 after Ctrl-C.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			if dash != 0 || len(args) == 0 {
+				return errors.New("write the command after --: cosplay fits -- python3 train.py")
+			}
+			if inv.json && flags.markdown {
+				return errors.New("--json and --markdown are two forms of the same; leave one of them out")
+			}
+			if inv.state != "" {
+				return errors.New("cosplay fits has its own states, for as long as it runs; leave --state out")
+			}
+			if computes := []string{"", "shapes", "cpu"}; !slices.Contains(computes, flags.session.Compute) {
+				return fmt.Errorf("--compute %s: choose shapes or cpu", flags.session.Compute)
+			}
+			if flags.junit != "" {
+				if err := durable.CanWriteIn(filepath.Dir(flags.junit)); err != nil {
+					return fmt.Errorf("--junit: %w", err)
+				}
+			}
+			flags.session.Env = variablesOf(env)
+			return inv.runFits(cmd.Context(), flags, args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&flags.on, "on", nil, "try these `GPUs` and no others")
+	f.StringSliceVar(&flags.need, "need", nil, "exit with code 1 if the command does not run on this `GPU`; repeatable")
+	f.StringVar(&flags.session.Compute, "compute", "", "`kind` of computing without a GPU: shapes or cpu (default shapes, and cpu where the program needs values)")
+	f.StringVar(&flags.session.Host, "host", "", "use this `host` of the configuration")
+	f.StringVar(&flags.session.Image, "image", "", "`image` of the containers, on a host that runs sessions in containers")
+	f.IntVarP(&flags.session.GPUs, "gpus", "n", 0, "`number` of GPUs, each a device of the session")
+	f.StringArrayVarP(&env, "env", "e", nil, "`NAME=VALUE`, or NAME for the value that it has here; any number of times")
+	f.StringVar(&flags.junit, "junit", "", "write the result as JUnit XML to this `file`")
+	f.BoolVar(&flags.markdown, "markdown", false, "write Markdown, for a pull request")
+	return cmd
+}
+
+// attempt is a run of the command on a card.
+type attempt struct {
+	capacity.Trial
+	render.JUnitView
+	output string // the end of what the command printed, or why its session could not be created
+}
+
+// finder runs the command on cards until the smallest is known.
+type finder struct {
+	*invocation
+	flags    fitsFlags
+	argv     []string
+	search   capacity.Search
+	attempts map[int]attempt
+	signals  interrupt.Signals
+	compute  string // of the simulated hosts; "" on hardware
+}
+
+func (inv *invocation) runFits(ctx context.Context, flags fitsFlags, argv []string) error {
+	f := &finder{invocation: inv, flags: flags, argv: argv, attempts: map[int]attempt{}, signals: interrupt.Catch()}
+	defer f.signals.Release()
+	if !inv.hasGPU(ctx, flags.session.Host) {
+		if f.compute = flags.session.Compute; f.compute == "" {
+			f.compute = "shapes"
+		}
+	} else if flags.session.Compute != "" {
+		return errors.New("--compute is for machines without a GPU: here the sessions are slices of the GPU; leave it out")
+	}
+	needed, err := f.choose()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := f.find(ctx); err != nil {
+		return err
+	}
+	view := f.view(needed, time.Since(began))
+	if err := f.print(view); err != nil {
+		return err
+	}
+	return failIf(!view.Passes())
+}
+
+// choose chooses the cards to search, and returns those that the command has to run on.
+func (f *finder) choose() (needed []resource.Target, err error) {
+	all := catalog.Targets()
+	if len(f.flags.on) > 0 {
+		all = nil
+	}
+	for _, typed := range f.flags.on {
+		t, err := catalog.Target(typed)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	for _, typed := range f.flags.need {
+		t, err := catalog.Target(typed)
+		if err != nil {
+			return nil, err
+		}
+		needed = append(needed, t)
+	}
+	if f.compute != "" {
+		all = slices.DeleteFunc(all, func(t resource.Target) bool { return simulatedFor(t) == "" })
+	}
+	for _, t := range needed {
+		if !slices.ContainsFunc(all, func(o resource.Target) bool { return o.Key == t.Key }) {
+			all = append(all, t)
+		}
+	}
+	f.search.Cards = capacity.Cards(all)
+	for i, card := range f.search.Cards {
+		wanted := len(f.flags.on) > 0 || slices.ContainsFunc(needed, func(t resource.Target) bool { return card.Has(t.Key) })
+		if wanted {
+			f.search.Wanted = append(f.search.Wanted, i)
+		}
+	}
+	return needed, nil
+}
+
+// simulatedFor is the simulated host on which a card fits; "" if there is none: the usual one, or the smallest with the memory.
+func simulatedFor(t resource.Target) string {
+	host := ""
+	least := 0
+	for _, h := range catalog.Hosts() {
+		enough := h.Model.MemoryMiB >= t.MemoryMiB
+		if enough && h.Key == "h200" {
+			return h.Key
+		}
+		if enough && (host == "" || h.Model.MemoryMiB < least) {
+			host, least = h.Key, h.Model.MemoryMiB
+		}
+	}
+	return host
+}
+
+// hasGPU reports whether the sessions are on hardware: on a host of the configuration that the user names, or on this machine's GPU.
+func (inv *invocation) hasGPU(ctx context.Context, host string) bool {
+	if host != "" {
+		return true
+	}
+	p, err := inv.open(project.Options{MayBeEmpty: true, HostsOnly: true, ReadOnly: true})
+	if err != nil || slices.ContainsFunc(p.Intent.Hosts, func(h config.Host) bool { return h.Simulate != "" }) {
+		return false
+	}
+	live, err := p.Hardware(ctx)
+	return err == nil && slices.ContainsFunc(live.Hosts, func(h resource.Host) bool { return len(h.GPUs) > 0 })
+}
+
+// find runs the command until all is decided.
+func (f *finder) find(ctx context.Context) error {
+	for next := f.search.Next(); len(next) > 0; next = f.search.Next() {
+		f.tryAll(ctx, next)
+		if f.signals.Pending() {
+			return exit(exitInterrupted)
+		}
+		if f.withValues() {
+			continue
+		}
+		for card, a := range f.attempts {
+			f.search.Ended(card, a.Trial)
+		}
+	}
+	return nil
+}
+
+// withValues goes on with compute = "cpu" if the program needs values, unless the user chose.
+func (f *finder) withValues() bool {
+	if f.compute != "shapes" || f.flags.session.Compute != "" {
+		return false
+	}
+	for _, a := range f.attempts {
+		why := ""
+		for _, p := range a.Report.Programs {
+			if p.WithoutValues != "" {
+				why = p.WithoutValues + " needs values"
+			}
+		}
+		if why == "" && a.Result == capacity.Failed {
+			why = "the program failed without values"
+		}
+		if why != "" {
+			fmt.Fprintf(f.Err, "%s, so cosplay computes on the CPU (--compute cpu).\n", why)
+			f.compute = "cpu"
+			f.search = capacity.Search{Cards: f.search.Cards, Wanted: f.search.Wanted}
+			f.attempts = map[int]attempt{}
+			return true
+		}
+	}
+	return false
+}
+
+// tryAll runs the command on cards, on as many at a time as the machine has room for. One that fails beside others, and not for lack of
+// memory, runs again alone: two may need the same port or file.
+func (f *finder) tryAll(ctx context.Context, cards []int) {
+	var names []string
+	for _, card := range cards {
+		names = append(names, render.CardName(f.search.Cards[card].Target()))
+	}
+	fmt.Fprintf(f.Err, "Running on %s ...\n", strings.Join(names, ", "))
+	var (
+		lock  sync.Mutex
+		group sync.WaitGroup
+		slots = make(chan struct{}, f.atOnce())
+	)
+	for _, card := range cards {
+		group.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer group.Done()
+			a := f.try(ctx, card)
+			lock.Lock()
+			f.attempts[card] = a
+			lock.Unlock()
+			<-slots
+		}()
+		if f.signals.Pending() {
+			break
+		}
+	}
+	group.Wait()
+	for _, card := range cards {
+		if f.attempts[card].Result == capacity.Failed && len(cards) > 1 && !f.signals.Pending() {
+			f.attempts[card] = f.try(ctx, card)
+		}
+	}
+}
+
+// processMiB is the memory of this machine that a PyTorch process takes beside its tensors.
+const processMiB = 2 << 10
+
+// atOnce is the number of runs for which this machine has processors and memory. With shapes the tensors take none. On hardware the runs
+// could take the GPU's room from each other.
+func (f *finder) atOnce() int {
+	need := processMiB
+	if _, t, _ := f.search.Reference(); f.compute == "cpu" {
+		need += t.PeakMiB
+	}
+	var memory unix.Sysinfo_t
+	if f.compute == "" || unix.Sysinfo(&memory) != nil {
+		return 1
+	}
+	return max(1, min(goruntime.NumCPU(), int(uint64(memory.Totalram)*uint64(memory.Unit)>>20)/need))
+}
+
+// try runs the command on a card.
+func (f *finder) try(ctx context.Context, card int) attempt {
+	target := f.search.Cards[card].Target()
+	session := f.flags.session
+	session.Target = target.Key
+	if f.compute != "" {
+		session.Alone, session.Compute, session.Runtime = true, f.compute, "process"
+		session.Simulate = fmt.Sprintf("%d x %s", max(1, session.GPUs), simulatedFor(target))
+	}
+	said, printed := &tail{}, &tail{}
+	quiet := *f.invocation
+	quiet.Streams = Streams{In: strings.NewReader(""), Out: terminal.NewWriter(said), Err: terminal.NewWriter(said)}
+	quiet.stdout, quiet.stderr, quiet.projects = printed, printed, nil
+	a := attempt{JUnitView: render.JUnitView{Command: terminal.ShellWords(f.argv), Began: time.Now(), Targets: catalog.Targets}}
+	ctx, release := f.limited(ctx)
+	defer release()
+	err := quiet.runOnce(ctx, session, f.argv, waitFlag{}, &a.JUnitView)
+	a.Took = time.Since(a.Began)
+	var code exit
+	if errors.As(err, &code) {
+		a.Code = int(code)
+	} else if err != nil {
+		a.Code, a.Failure = exitError, err
+		fmt.Fprintln(said, err)
+	}
+	if a.output = printed.String(); !a.Ran {
+		a.output = said.String()
+	}
+	a.Trial = trialOf(a.JUnitView)
+	return a
+}
+
+// A run that takes so much longer than that with the largest memory does not end: it may try for ever to make room.
+const (
+	longer = 10
+	least  = time.Minute
+)
+
+// limited is the context of a run.
+func (f *finder) limited(ctx context.Context) (context.Context, func()) {
+	card, _, tried := f.search.Reference()
+	if !tried {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, max(least, longer*f.attempts[card].Took))
+}
+
+// trialOf is what a run says about its card.
+func trialOf(v render.JUnitView) capacity.Trial {
+	t := capacity.Trial{PeakMiB: v.Used.PeakMiB}
+	ranOut := v.Used.RanOut() > 0
+	for _, p := range v.Report.Programs {
+		t.Caught += p.OutOfMemory
+		t.Rescued += p.Rescued
+		ranOut = ranOut || p.RanOut()
+	}
+	if len(v.Report.Programs) == 0 {
+		t.Caught = v.Used.Overcome
+	}
+	switch {
+	case !v.Ran:
+		t.Result = capacity.Absent
+	case v.Code == 0 && t.Caught+t.Rescued > 0:
+		t.Result = capacity.Squeezed
+	case v.Code == 0:
+		t.Result = capacity.Fits
+	case ranOut || t.Caught > 0:
+		t.Result = capacity.TooSmall
+	default:
+		t.Result = capacity.Failed
+	}
+	return t
+}
+
+// view is what fits shows.
+func (f *finder) view(needed []resource.Target, took time.Duration) render.FitsView {
+	view := render.FitsView{Argv: f.argv, Command: terminal.ShellWords(f.argv), Compute: f.compute, Verdicts: f.search.Verdicts(), Needed: needed, Took: took, Runs: len(f.attempts)}
+	if card, t, tried := f.search.Reference(); tried {
+		view.PeakMiB, view.Peak = t.PeakMiB, f.attempts[card].largest()
+		if best, runs := f.search.Smallest(); runs && best.Result == capacity.Fits {
+			card = slices.IndexFunc(f.search.Cards, func(c capacity.Card) bool { return c.Has(best.Card.Target().Key) })
+			view.PeakMiB, view.Peak = best.PeakMiB, f.attempts[card].largest()
+		}
+		if !t.Result.Runs() {
+			view.Broken = &render.BrokenRun{Card: f.search.Cards[card].Target(), Code: f.attempts[card].Code, Output: f.attempts[card].output}
+		}
+	} else {
+		for _, a := range f.attempts {
+			view.Broken = &render.BrokenRun{Card: a.Target, Output: a.output}
+		}
+	}
+	for card := len(f.search.Cards) - 1; card >= 0 && view.Refused == nil; card-- {
+		if f.search.Trial(card).Result == capacity.TooSmall {
+			view.Refused, view.RefusedOn = f.attempts[card].largest(), f.search.Cards[card].Target()
+		}
+	}
+	return view
+}
+
+// largest is the program that used most memory; nil if none reports.
+func (a attempt) largest() *resource.ProgramReport {
+	reserved := func(p resource.ProgramReport) int64 {
+		if p.Fullest == nil {
+			return 0
+		}
+		return p.Fullest.Reserved
+	}
+	if len(a.Report.Programs) == 0 {
+		return nil
+	}
+	p := slices.MaxFunc(a.Report.Programs, func(p, q resource.ProgramReport) int { return int(min(1, max(-1, reserved(p)-reserved(q)))) })
+	return &p
+}
+
+func (f *finder) print(view render.FitsView) error {
+	if f.flags.junit != "" {
+		content, err := render.FitsJUnit(view)
+		if err == nil {
+			err = durable.WriteFile(f.flags.junit, content, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("--junit: %w", err)
+		}
+	}
+	if f.flags.markdown {
+		return render.FitsMarkdown(f.Out, view)
+	}
+	return printView(f.invocation, view, render.Fits, render.FitsJSON)
+}

@@ -1,0 +1,300 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"cosplay/internal/capacity"
+	"cosplay/internal/prose"
+	"cosplay/internal/public"
+	"cosplay/internal/resource"
+)
+
+// FitsView is what fits found out about a command.
+type FitsView struct {
+	Argv      []string
+	Command   string // as users type it
+	Compute   string // of the simulated hosts; "" on hardware
+	Verdicts  []capacity.Verdict
+	Needed    []resource.Target
+	PeakMiB   int
+	Peak      *resource.ProgramReport // of the program that used most, with the largest memory; nil without a report
+	Refused   *resource.ProgramReport // the same on RefusedOn, the largest card on which the command does not fit
+	RefusedOn resource.Target
+	Broken    *BrokenRun // the command fails whatever memory it has
+	Took      time.Duration
+	Runs      int
+}
+
+// BrokenRun is a run that failed with the largest memory.
+type BrokenRun struct {
+	Card   resource.Target
+	Code   int
+	Output string // its end
+}
+
+// CardName is the name of a GPU with its memory, because several share a name.
+func CardName(t resource.Target) string {
+	return fmt.Sprintf("%s (%s)", t.ShortName(), mib(t.MemoryMiB))
+}
+
+// smallest is the verdict on the smallest card that runs the command; nil if none does.
+func (v FitsView) smallest() *capacity.Verdict {
+	if at := slices.IndexFunc(v.Verdicts, func(o capacity.Verdict) bool { return o.Result.Runs() }); at >= 0 {
+		return &v.Verdicts[at]
+	}
+	return nil
+}
+
+// on is the verdict on a GPU.
+func (v FitsView) on(t resource.Target) capacity.Verdict {
+	return v.Verdicts[slices.IndexFunc(v.Verdicts, func(o capacity.Verdict) bool { return o.Card.Has(t.Key) })]
+}
+
+// Passes reports whether a GPU runs the command, and all that it has to run on do.
+func (v FitsView) Passes() bool {
+	return v.smallest() != nil && !slices.ContainsFunc(v.Needed, func(t resource.Target) bool { return !v.on(t).Result.Runs() })
+}
+
+// Fits shows the table of memory sizes, what took the memory, and the smallest card.
+func Fits(w io.Writer, s Style, v FitsView) {
+	p := newPage(s)
+	defer p.flush(w)
+	if v.Broken != nil {
+		p.broken(v)
+		return
+	}
+	p.capacities(v)
+	p.gap()
+	if v.Peak != nil && v.Peak.Fullest != nil {
+		p.memoryUse(0, "At the peak", *v.Peak.Fullest)
+	}
+	if v.Refused != nil && v.Refused.Error != nil {
+		p.flow(0, 2, text("On "+together(CardName(v.RefusedOn))+":"))
+		p.memoryFailure(2, programName(*v.Refused), *v.Refused.Error)
+	}
+	p.gap()
+	for _, line := range v.conclusions() {
+		p.flow(0, 2, text(line))
+	}
+	for _, t := range v.Needed {
+		if !v.on(t).Result.Runs() {
+			p.flow(0, 2, inked(removed, fmt.Sprintf("%s does not run on %s, which --need names.", v.Command, together(CardName(t)))))
+		}
+	}
+	p.flow(0, 2, inked(strong, v.answer()))
+}
+
+// broken shows the end of what a command printed that fails with the largest memory.
+func (p *page) broken(v FitsView) {
+	for _, l := range strings.Split(strings.TrimRight(v.Broken.Output, "\n"), "\n") {
+		p.print(0, text(l))
+	}
+	p.gap()
+	if v.Peak != nil && v.Peak.Error != nil {
+		p.memoryFailure(0, programName(*v.Peak), *v.Peak.Error)
+		p.flow(0, 2, inked(strong, fmt.Sprintf("No GPU that was tried runs %s: %s is the largest.", v.Command, together(CardName(v.Broken.Card)))))
+		return
+	}
+	p.flow(0, 2, inked(strong, fmt.Sprintf("%s fails on %s with exit code %d, and not for lack of memory. Fix: make it run there first.", v.Command, together(CardName(v.Broken.Card)), v.Broken.Code)))
+}
+
+// answer is the line that counts.
+func (v FitsView) answer() string {
+	best := v.smallest()
+	if best == nil {
+		return fmt.Sprintf("No GPU that was tried runs %s.", v.Command)
+	}
+	words := fmt.Sprintf("The smallest GPU that runs %s is %s", v.Command, together(resource.WithArticle(CardName(best.Card.Target()))))
+	if best.Result == capacity.Squeezed {
+		return words + ": " + pressure(best.Trial) + "."
+	}
+	return words + fmt.Sprintf(", with %s to spare.", together(mib(best.HeadroomMiB())))
+}
+
+// edge is the memory that a real GPU can have less: what its driver reserves, and what a context takes beyond cosplay's figure. Source:
+// docs/measured/h100.md and reports of users.
+const edgeMiB = 900
+
+// conclusions are what a user has to know about the answer.
+func (v FitsView) conclusions() (all []string) {
+	best := v.smallest()
+	if best == nil || v.Compute == "" {
+		return nil
+	}
+	if best.Result == capacity.Fits && best.HeadroomMiB() < edgeMiB {
+		all = append(all, fmt.Sprintf("It is close: the driver and the CUDA context of a real GPU can take up to %s more than on a simulated host.", together(mib(edgeMiB))))
+	}
+	if v.leastTime(best.Card.Target()) != nil {
+		all = append(all, fmt.Sprintf("%s AT LEAST is of the first card: a bound from its floating point operations and copies at the rates that the maker states, and no forecast.", v.timeOf()))
+	}
+	return all
+}
+
+func (v FitsView) timeOf() string {
+	if v.Peak.Step != nil {
+		return "STEP"
+	}
+	return "RUN"
+}
+
+// leastTime is the bound of a step, or of the whole program if it has no optimizer; nil if nothing is known.
+func (v FitsView) leastTime(t resource.Target) *capacity.Bound {
+	if v.Peak == nil {
+		return nil
+	}
+	bound := capacity.LeastTime(v.Peak.Least, v.Peak.ToDevice, t)
+	if v.Peak.Step != nil {
+		bound = capacity.LeastTime(v.Peak.Step.Least, v.Peak.Step.ToDevice, t)
+	}
+	if bound.Seconds == 0 {
+		return nil
+	}
+	return &bound
+}
+
+// capacityRow is a line of the table: cards of about one size with the same result.
+type capacityRow struct {
+	least, most capacity.Verdict
+	names       []string
+}
+
+// rows joins cards whose memory is the same in GiB, as in product names.
+func (v FitsView) rows() (rows []capacityRow) {
+	gib := func(o capacity.Verdict) float64 { return math.Round(float64(o.Card.MemoryMiB) / 1024) }
+	for _, o := range v.Verdicts {
+		names := each(o.Card.Targets, resource.Target.ShortName)
+		if last := len(rows) - 1; last >= 0 && gib(rows[last].most) == gib(o) && rows[last].most.Result == o.Result && rows[last].most.Tried == o.Tried && !o.Tried {
+			rows[last].most, rows[last].names = o, append(rows[last].names, names...)
+		} else {
+			rows = append(rows, capacityRow{o, o, names})
+		}
+	}
+	return rows
+}
+
+// namesWidth is the room for the names of the cards of a row, in columns.
+const namesWidth = 36
+
+func (r capacityRow) cards() string {
+	words := together(r.names[0])
+	for i, name := range r.names[1:] {
+		if more := len(r.names) - 1 - i; columns(words)+len(name)+2 > namesWidth {
+			return words + together(fmt.Sprintf(" and %d more", more))
+		}
+		words += ", " + together(name)
+	}
+	return words
+}
+
+func (r capacityRow) memory() string {
+	if r.least.Card.MemoryMiB == r.most.Card.MemoryMiB {
+		return mib(r.least.Card.MemoryMiB)
+	}
+	return fmt.Sprintf("%d to %s", r.least.Card.MemoryMiB, mib(r.most.Card.MemoryMiB))
+}
+
+func (p *page) capacities(v FitsView) {
+	t := &table{columns: []column{{title: "MEMORY", right: true}, {title: "RESULT"}, {title: "HEADROOM", right: true}, {title: v.timeTitle(), right: true}, {title: "CARDS", prose: true}}}
+	for _, r := range v.rows() {
+		headroom, least := "", ""
+		if r.least.Result == capacity.Fits {
+			headroom = mib(r.least.HeadroomMiB())
+		}
+		if bound := v.leastTime(r.least.Card.Target()); bound != nil {
+			least = secondsWords(bound.Seconds) + ", " + bound.By
+		}
+		t.add(text(r.memory()), resultCell(r.least), text(headroom), text(least), text(r.cards()))
+	}
+	p.table(t)
+	p.flow(0, 2, inked(dim, fmt.Sprintf("The command ran %s, where the result is \"runs\" or \"out of memory\"; the others follow from these.", prose.Plural(v.Runs, "time", "times"))))
+}
+
+func (v FitsView) timeTitle() string {
+	if v.Peak == nil {
+		return ""
+	}
+	return v.timeOf() + " AT LEAST"
+}
+
+// resultCell says what is known of a card. What was not tried follows from other cards.
+func resultCell(v capacity.Verdict) line {
+	switch {
+	case v.Result == capacity.Fits && v.Tried:
+		return inked(added, "runs")
+	case v.Result == capacity.Fits:
+		return inked(added, "fits")
+	case v.Result == capacity.Squeezed && v.Tried:
+		return inked(changed, "runs, "+pressure(v.Trial))
+	case v.Result == capacity.Squeezed:
+		return inked(changed, "fits under pressure")
+	case v.Result == capacity.TooSmall && v.Tried:
+		return inked(removed, "out of memory")
+	case v.Result == capacity.TooSmall:
+		return inked(dim, "does not fit")
+	case v.Result == capacity.Failed:
+		return inked(removed, "failed, not for lack of memory")
+	case v.Result == capacity.Absent:
+		return inked(dim, "no room on the host")
+	}
+	return inked(dim, "not tried")
+}
+
+// pressure says what the command had to do to fit.
+func pressure(t capacity.Trial) string {
+	var all []string
+	if t.Caught > 0 {
+		all = append(all, "caught "+prose.Count(t.Caught, "error")+" of memory")
+	}
+	if t.Rescued > 0 {
+		all = append(all, "PyTorch freed its cache "+prose.Plural(t.Rescued, "time", "times"))
+	}
+	return strings.Join(all, ", ")
+}
+
+// secondsWords writes a short time with three figures.
+func secondsWords(s float64) string {
+	switch {
+	case s < 1e-3:
+		return fmt.Sprintf("%.3g us", s*1e6)
+	case s < 1:
+		return fmt.Sprintf("%.3g ms", s*1e3)
+	}
+	return fmt.Sprintf("%.3g s", s)
+}
+
+// FitsJSON writes what fits found out as data.
+func FitsJSON(w io.Writer, v FitsView) error {
+	out := public.Capacity{Format: public.V1, Command: v.Argv, Compute: v.Compute, PeakMiB: v.PeakMiB, Needed: []public.NeededCard{}, Cards: each(v.Verdicts, v.cardOf)}
+	if best := v.smallest(); best != nil {
+		t := best.Card.Target()
+		out.Smallest = &public.SmallestCard{Target: t.Key, Name: t.ShortName(), MemoryMiB: t.MemoryMiB, HeadroomMiB: best.HeadroomMiB()}
+	}
+	for _, t := range v.Needed {
+		out.Needed = append(out.Needed, public.NeededCard{Target: t.Key, Runs: v.on(t).Result.Runs()})
+	}
+	if v.Peak != nil {
+		out.Peak, out.Step = memoryUseOf(v.Peak.Fullest), trainingStepOf(v.Peak.Step)
+	}
+	if v.Refused != nil {
+		out.Failure = memoryFailureOf(v.Refused.Error)
+	}
+	return JSON(w, out)
+}
+
+func (v FitsView) cardOf(o capacity.Verdict) public.CapacityCard {
+	results := map[capacity.Result]string{capacity.Fits: "fits", capacity.Squeezed: "under_pressure", capacity.TooSmall: "does_not_fit", capacity.Failed: "failed"}
+	card := public.CapacityCard{MemoryMiB: o.Card.MemoryMiB, Targets: each(o.Card.Targets, func(t resource.Target) string { return t.Key }), Result: results[o.Result], Tried: o.Tried,
+		PeakMiB: o.NeedMiB, HeadroomMiB: o.HeadroomMiB(), Caught: o.Caught, Rescued: o.Rescued}
+	if card.Result == "" {
+		card.Result = "unknown"
+	}
+	if bound := v.leastTime(o.Card.Target()); bound != nil {
+		card.LeastStep = &public.LeastSecond{Seconds: bound.Seconds, By: bound.By}
+	}
+	return card
+}

@@ -322,7 +322,7 @@ func (o *once) execute(ctx context.Context, argv []string) error {
 		o.report(err)
 		code = max(code, exitError)
 	}
-	if code != 0 {
+	if o.result.Code = code; code != 0 {
 		return exit(code)
 	}
 	return nil
@@ -344,6 +344,10 @@ func (o *once) remove(ctx context.Context) error {
 	})()
 	begun, used := time.Now(), o.Used(o.prior, resource.Live{})
 	reports := o.Reports(o.prior, used)
+	for a, use := range used { // the exit code says more than the programs do
+		use.WentOn = o.result.Ran && o.result.Code == 0 && !reports[a].AnyRanOut() && use.OutOfMemory > use.Overcome
+		used[a] = use
+	}
 	target := o.Intent.Sessions[0].Target
 	if len(o.prior.Sessions) > 0 {
 		target = o.prior.Sessions[0].Target // a fraction is resolved

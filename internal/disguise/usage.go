@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"sync"
 	"unsafe"
 
@@ -134,6 +135,10 @@ func LastUse(path string) resource.Use {
 		return resource.Use{}
 	}
 	last := u.Use()
+	if last.RanOut() > 0 {
+		report, _ := ReadReport(filepath.Dir(path)) // without one, nothing more is known
+		last = report.Explain(last)
+	}
 	last.NowBytes, last.PeaksMiB = 0, nil
 	return last
 }

@@ -25,6 +25,7 @@ import (
 	"cosplay/internal/machine"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
+	"cosplay/internal/terminal"
 )
 
 // Once is the session of cosplay run: for one command, and in no configuration. Values
@@ -153,6 +154,9 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 func (o *Once) settle(intent *config.Intent, check func(spec string) error) error {
 	session := &intent.Sessions[0]
 	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
+	if info, err := os.Stat(session.Workspace); o.Workspace != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("--workspace %s: there is no such folder. Fix: correct the path, or create the folder: mkdir -p %s", o.Workspace, terminal.ShellWords([]string{session.Workspace}))
+	}
 	if o.Simulate == "" && o.Runtime == "" && o.Compute == "" {
 		return nil
 	}

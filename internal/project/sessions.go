@@ -67,6 +67,13 @@ func (p *Project) Used(prior resource.Prior, live resource.Live) map[resource.Ad
 			}
 		}
 	}
+	ranOut := prior
+	ranOut.Sessions = slices.DeleteFunc(slices.Clone(prior.Sessions), func(s resource.PriorSession) bool { return all[s.Address].RanOut() == 0 })
+	if len(ranOut.Sessions) > 0 {
+		for a, report := range p.Reports(ranOut, all) {
+			all[a] = report.Explain(all[a])
+		}
+	}
 	return all
 }
 

@@ -278,9 +278,12 @@ type Usage struct {
 	PeakMiB     int    `json:"peak_mib"`               // peak GPU memory, MiB
 	OutOfMemory int    `json:"out_of_memory"`          // how often its programs asked for more than there was
 	Overcome    int    `json:"overcome,omitempty"`     // how often of these they got as much after they had freed some
+	WentOn      bool   `json:"went_on,omitempty"`      // no program ended because of the others: it asked for less
+	NeedMiB     int    `json:"need_mib,omitempty"`     // if memory ran out: what is needed at least, MiB, where PyTorch's error shows it
 	Fits        string `json:"fits,omitempty"`         // the smallest target with room for the peak
+	FitsAlike   string `json:"fits_alike,omitempty"`   // the smallest for the use of the session's target, gaming or professional, if it is another
 	DoesNotFit  string `json:"does_not_fit,omitempty"` // the largest target without
-	NextLarger  string `json:"next_larger,omitempty"`  // the next larger target, if memory ran out
+	NextLarger  string `json:"next_larger,omitempty"`  // if memory ran out: the smallest target with more, which can still be too small
 	Words       string `json:"words"`                  // the same in a sentence
 }
 

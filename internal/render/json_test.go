@@ -310,7 +310,7 @@ func TestUsedJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	const first = `"peak_mib":5812,"out_of_memory":0,"fits":"rtx-2060","does_not_fit":"gtx-1650-super","words":"peaked at 5812 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"}`
-	const second = `"peak_mib":6144,"out_of_memory":3,"does_not_fit":"rtx-2060","next_larger":"rtx-2060-super","words":"ran out of memory 3 times: 6144 MiB are not enough; an RTX 2060 SUPER (8192 MiB) is the next larger"}`
+	const second = `"peak_mib":6144,"out_of_memory":3,"does_not_fit":"rtx-2060","next_larger":"rtx-2060-super","words":"ran out of memory 3 times: 6144 MiB are not enough; cosplay fits -- COMMAND finds the card"}`
 	for _, test := range []struct {
 		json string
 		want []string

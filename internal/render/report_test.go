@@ -147,7 +147,7 @@ func TestJUnit(t *testing.T) {
 		{"passed without a program", base, "python train.py: passed", `name="exit_code" value="0"`},
 		{"failed without a program", with(func(v *JUnitView) { v.Code = 3 }), "python train.py: exit code", "the exit code is 3"},
 		{"ran out of memory without a program", with(func(v *JUnitView) { v.Code, v.Used = 1, resource.Use{PeakMiB: 6100, OutOfMemory: 1} }),
-			"python train.py: OutOfMemory", "6144 MiB are not enough; an RTX 2060 SUPER (8192 MiB) is the next larger"},
+			"python train.py: OutOfMemory", "6144 MiB are not enough; cosplay fits -- COMMAND finds the card"},
 		{"not created", with(func(v *JUnitView) { v.Ran, v.Code, v.Target = false, 1, resource.Target{} }), "python train.py: error session", "could not be created"},
 		{"refused", with(func(v *JUnitView) { v.Ran, v.Code, v.Failure = false, 1, errors.New("no \x1b room") }), "python train.py: error session", `no \x1b room`},
 		{"programs", with(func(v *JUnitView) { v.Report, v.Used = all[resource.Nth("worker", 1)], resource.Use{PeakMiB: 300} }),

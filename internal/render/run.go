@@ -150,8 +150,8 @@ func (j judged) json() public.Usage {
 		return t.Key
 	}
 	v := j.verdict
-	return public.Usage{PeakMiB: v.PeakMiB, OutOfMemory: v.OutOfMemory, Overcome: v.Overcome,
-		Fits: key(v.Fits), DoesNotFit: key(v.DoesNotFit), NextLarger: key(v.NextLarger), Words: v.String()}
+	return public.Usage{PeakMiB: v.PeakMiB, OutOfMemory: v.OutOfMemory, Overcome: v.Overcome, WentOn: v.WentOn, NeedMiB: v.NeedMiB,
+		Fits: key(v.Fits), FitsAlike: key(v.FitsAlike), DoesNotFit: key(v.DoesNotFit), NextLarger: key(v.NextLarger), Words: v.String()}
 }
 
 func endedOf(j judged) public.Ended {

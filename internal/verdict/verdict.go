@@ -17,8 +17,9 @@ type Verdict struct {
 	resource.Use
 	Own        resource.Target  // the session's target
 	Fits       *resource.Target // a smallest GPU with room for the peak; nil if memory ran out
+	FitsAlike  *resource.Target // the same of the GPUs for the use of the target; nil if they have none as small
 	DoesNotFit *resource.Target // a largest GPU without room for the peak; nil if even the smallest has it
-	NextLarger *resource.Target // if memory ran out: a smallest GPU with more memory; nil if there is none
+	NextLarger *resource.Target // if memory ran out: a smallest GPU with what is known to be needed; nil if there is none
 }
 
 // Of returns the verdict on the use of a session with target own. all are the GPUs to choose from; of equally
@@ -28,21 +29,23 @@ func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict
 		return Verdict{}, false
 	}
 	v = Verdict{Use: use, Own: own}
-	all = alike(own, all)
 	if use.RanOut() > 0 {
 		v.DoesNotFit = &own
-		v.NextLarger = nearest(own, smallest(all, func(t resource.Target) bool { return size(t) > size(own) }))
+		v.NextLarger = nearest(own, smallest(all, func(t resource.Target) bool { return size(t) > size(own) && t.MemoryMiB >= use.NeedMiB }))
 		return v, true
 	}
-	candidates := all
+	candidates := slices.Clone(all)
 	if own.Fraction == 0 { // a part of a GPU is none to choose
 		candidates = append(candidates, own)
 	}
-	fitting := smallest(candidates, func(t resource.Target) bool { return t.MemoryMiB >= use.PeakMiB })
-	v.Fits = nearest(own, fitting)
+	room := func(t resource.Target) bool { return t.MemoryMiB >= use.PeakMiB }
+	v.Fits = nearest(own, smallest(candidates, room))
 	if v.Fits == nil { // the target was larger when the peak was reached
 		v.DoesNotFit = &own
 		return v, true
+	}
+	if forGames(*v.Fits) != forGames(own) {
+		v.FitsAlike = nearest(own, smallest(alike(own, candidates), room))
 	}
 	v.DoesNotFit = nearest(own, largest(all, func(t resource.Target) bool { return t.MemoryMiB < use.PeakMiB && size(t) < size(*v.Fits) }))
 	return v, true
@@ -78,13 +81,17 @@ func ofOneSize(all []resource.Target, which func(resource.Target) bool, order fu
 	return slices.DeleteFunc(all, func(t resource.Target) bool { return size(t) != size(first) })
 }
 
-// nearest returns own if it is among the GPUs, otherwise the most similar in speed and age; nil if there are none.
+// nearest returns own if it is among the GPUs, otherwise one for the same use, if there is any, with the most similar
+// speed and age; nil if there are none.
 func nearest(own resource.Target, all []resource.Target) *resource.Target {
 	if len(all) == 0 {
 		return nil
 	}
 	if slices.ContainsFunc(all, func(t resource.Target) bool { return t.Key == own.Key && t.Fraction == own.Fraction }) {
 		return &own
+	}
+	if same := alike(own, all); len(same) > 0 {
+		all = same
 	}
 	found := slices.MinFunc(all, func(a, b resource.Target) int {
 		return cmp.Or(cmp.Compare(distance(own, a), distance(own, b)), cmp.Compare(a.Key, b.Key))
@@ -103,34 +110,53 @@ func (v Verdict) String() string {
 		return v.ranOut()
 	}
 	peaked := fmt.Sprintf("peaked at %d of %d MiB", v.PeakMiB, v.Own.MemoryMiB)
-	if v.Overcome > 0 {
-		peaked += fmt.Sprintf(" (out of memory %s, and got over it)", times(v.Overcome))
+	if v.OutOfMemory > 0 {
+		peaked += fmt.Sprintf(" (out of memory %s, and got over it)", times(v.OutOfMemory))
 	}
-	peaked += "; "
-	not := ""
+	if v.Fits == nil {
+		return peaked + "; no GPU of the catalog has that much"
+	}
+	words := peaked + "; would fit " + v.orLarger(*v.Fits)
+	if v.Fits.Key != v.Own.Key && v.Fits.MemoryMiB <= v.Own.MemoryMiB {
+		words = peaked + "; would fit " + named(*v.Fits) + " too"
+	}
 	if v.DoesNotFit != nil {
-		not = ", not " + named(*v.DoesNotFit)
+		words += ", not " + named(*v.DoesNotFit)
 	}
-	switch {
-	case v.Fits == nil:
-		return peaked + "no GPU of its kind has that much"
-	case v.Fits.Key == v.Own.Key:
-		return peaked + "would fit " + resource.WithArticle(v.Own.ShortName()) + " or larger" + not
-	case v.Fits.MemoryMiB > v.Own.MemoryMiB:
-		return peaked + "would fit " + named(*v.Fits) + " or larger" + not
+	if v.FitsAlike != nil {
+		words += "; of the " + use(v.Own) + " GPUs, " + v.orLarger(*v.FitsAlike)
 	}
-	return peaked + "would fit " + named(*v.Fits) + " too" + not
+	return words
 }
 
+// orLarger names a GPU and those with more memory. The target needs no number.
+func (v Verdict) orLarger(t resource.Target) string {
+	if t.Key == v.Own.Key {
+		return resource.WithArticle(t.ShortName()) + " or larger"
+	}
+	return named(t) + " or larger"
+}
+
+func use(t resource.Target) string {
+	if forGames(t) {
+		return "gaming"
+	}
+	return "professional"
+}
+
+// ranOut does not name a GPU: what the programs would have requested next is unknown.
 func (v Verdict) ranOut() string {
-	words := fmt.Sprintf("ran out of memory %s: %d MiB are not enough", times(v.RanOut()), v.Own.MemoryMiB)
-	if v.Own.Fraction > 0 && v.Own.Fraction < 1 {
+	words, more := fmt.Sprintf("ran out of memory %s: %d MiB are not enough", times(v.RanOut()), v.Own.MemoryMiB), "more"
+	if v.NeedMiB > v.Own.MemoryMiB {
+		words, more = fmt.Sprintf("%s, at least %d MiB are needed", words, v.NeedMiB), "that much"
+	}
+	switch {
+	case v.Own.Fraction > 0 && v.Own.Fraction < 1:
 		return words + "; a larger fraction has more"
+	case v.NextLarger == nil:
+		return words + ", and no GPU of the catalog has " + more
 	}
-	if v.NextLarger == nil {
-		return words + ", and no GPU of its kind has more"
-	}
-	return words + "; " + named(*v.NextLarger) + " is the next larger"
+	return words + "; cosplay fits -- COMMAND finds the card"
 }
 
 func times(n int) string {

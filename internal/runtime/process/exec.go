@@ -102,6 +102,9 @@ func notRun(command *exec.Cmd, err error) (int, error) {
 	case missing != nil:
 		return 1, fmt.Errorf("its folder %s does not exist. Fix: cosplay apply recreates a workspace; create any other (mkdir -p)", command.Dir)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		if filepath.Base(command.Args[0]) == "nvidia-smi" {
+			return runtime.NotFound, fmt.Errorf("there is no command %q: NVIDIA's program comes with its driver (Debian: package nvidia-smi of non-free). PyTorch, cosplay status and cosplay verify work without it", command.Args[0])
+		}
 		return runtime.NotFound, fmt.Errorf("there is no command %q", command.Args[0])
 	case errors.Is(err, fs.ErrPermission):
 		return runtime.CannotRun, fmt.Errorf("%q cannot be run: permission denied", command.Args[0])

@@ -109,7 +109,11 @@ type finder struct {
 func (inv *invocation) runFits(ctx context.Context, flags fitsFlags, argv []string) error {
 	f := &finder{invocation: inv, flags: flags, argv: argv, attempts: map[int]attempt{}, signals: interrupt.Catch()}
 	defer f.signals.Release()
-	if !inv.hasGPU(ctx, flags.session.Host) {
+	hardware, err := inv.hasGPU(ctx, flags.session.Host)
+	if err != nil {
+		return err
+	}
+	if !hardware {
 		if f.compute = flags.session.Compute; f.compute == "" {
 			f.compute = "shapes"
 		}
@@ -186,16 +190,16 @@ func simulatedFor(t resource.Target) string {
 }
 
 // hasGPU reports whether the sessions are on hardware: on a host of the configuration that the user names, or on this machine's GPU.
-func (inv *invocation) hasGPU(ctx context.Context, host string) bool {
-	if host != "" {
-		return true
-	}
+func (inv *invocation) hasGPU(ctx context.Context, host string) (bool, error) {
 	p, err := inv.open(project.Options{MayBeEmpty: true, HostsOnly: true, ReadOnly: true})
-	if err != nil || slices.ContainsFunc(p.Intent.Hosts, func(h config.Host) bool { return h.Simulate != "" }) {
-		return false
+	if err != nil || host != "" {
+		return true, err
+	}
+	if slices.ContainsFunc(p.Intent.Hosts, func(h config.Host) bool { return h.Simulate != "" }) {
+		return false, nil
 	}
 	live, err := p.Hardware(ctx)
-	return err == nil && slices.ContainsFunc(live.Hosts, func(h resource.Host) bool { return len(h.GPUs) > 0 })
+	return err == nil && slices.ContainsFunc(live.Hosts, func(h resource.Host) bool { return len(h.GPUs) > 0 }), nil
 }
 
 // find runs the command until all is decided.
@@ -227,8 +231,8 @@ func (f *finder) withValues() bool {
 				why = p.WithoutValues + " needs values"
 			}
 		}
-		if why == "" && a.Result == capacity.Failed {
-			why = "the program failed without values"
+		if why == "" && a.Result == capacity.Failed && len(a.Report.Programs) > 0 {
+			why = "The program failed without values"
 		}
 		if why != "" {
 			fmt.Fprintf(f.Err, "%s, so cosplay computes on the CPU (--compute cpu).\n", why)
@@ -319,8 +323,11 @@ func (f *finder) try(ctx context.Context, card int) attempt {
 		a.Code, a.Failure = exitError, err
 		fmt.Fprintln(said, err)
 	}
-	if a.output = printed.String(); !a.Ran {
+	switch a.output = printed.String(); {
+	case !a.Ran:
 		a.output = said.String()
+	case a.Failure != nil:
+		a.output += a.Failure.Error()
 	}
 	a.Trial = trialOf(a.JUnitView)
 	return a
@@ -356,6 +363,8 @@ func trialOf(v render.JUnitView) capacity.Trial {
 	switch {
 	case !v.Ran:
 		t.Result = capacity.Absent
+	case v.Code == 0 && t.PeakMiB == 0: // nothing is known of it
+		t.Result = capacity.Failed
 	case v.Code == 0 && t.Caught+t.Rescued > 0:
 		t.Result = capacity.Squeezed
 	case v.Code == 0:
@@ -378,11 +387,11 @@ func (f *finder) view(needed []resource.Target, took time.Duration) render.FitsV
 			view.PeakMiB, view.Peak = best.PeakMiB, f.attempts[card].largest()
 		}
 		if !t.Result.Runs() {
-			view.Broken = &render.BrokenRun{Card: f.search.Cards[card].Target(), Code: f.attempts[card].Code, Output: f.attempts[card].output}
+			view.Broken = &render.BrokenRun{Card: f.search.Cards[card].Target(), Code: f.attempts[card].Code, Output: f.attempts[card].output, RanOut: t.Result == capacity.TooSmall}
 		}
 	} else {
 		for _, a := range f.attempts {
-			view.Broken = &render.BrokenRun{Card: a.Target, Output: a.output}
+			view.Broken = &render.BrokenRun{Output: a.output, NotRun: true}
 		}
 	}
 	for card := len(f.search.Cards) - 1; card >= 0 && view.Refused == nil; card-- {

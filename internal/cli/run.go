@@ -320,6 +320,7 @@ func (o *once) execute(ctx context.Context, argv []string) error {
 	code, err := place.Exec(ctx, session.ID, runtime.Program{Argv: argv}, runtime.Streams{In: o.In, Out: o.stdout, Err: o.stderr})
 	if err != nil {
 		o.report(err)
+		o.result.Failure = err
 		code = max(code, exitError)
 	}
 	if o.result.Code = code; code != 0 {

@@ -8,7 +8,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// known has allocations of known sizes, each on a line of its own, and ends by the error of one that does not fit.
+// known has allocations of known sizes, each on another line, and ends by the error of one that does not fit.
 const known = `import torch
 class Net(torch.nn.Module):
     def __init__(self):

@@ -34,7 +34,9 @@ type FitsView struct {
 type BrokenRun struct {
 	Card   resource.Target
 	Code   int
-	Output string // its end
+	Output string // its end, or why no session could be created
+	NotRun bool
+	RanOut bool // it failed for lack of memory
 }
 
 // CardName is the name of a GPU with its memory, because several share a name.
@@ -57,7 +59,7 @@ func (v FitsView) on(t resource.Target) capacity.Verdict {
 
 // Passes reports whether a GPU runs the command, and all that it has to run on do.
 func (v FitsView) Passes() bool {
-	return v.smallest() != nil && !slices.ContainsFunc(v.Needed, func(t resource.Target) bool { return !v.on(t).Result.Runs() })
+	return v.Broken == nil && v.smallest() != nil && !slices.ContainsFunc(v.Needed, func(t resource.Target) bool { return !v.on(t).Result.Runs() })
 }
 
 // Fits shows the table of memory sizes, what took the memory, and the smallest card.
@@ -97,10 +99,21 @@ func (p *page) broken(v FitsView) {
 	p.gap()
 	if v.Peak != nil && v.Peak.Error != nil {
 		p.memoryFailure(0, programName(*v.Peak), *v.Peak.Error)
-		p.flow(0, 2, inked(strong, fmt.Sprintf("No GPU that was tried runs %s: %s is the largest.", v.Command, together(CardName(v.Broken.Card)))))
-		return
 	}
-	p.flow(0, 2, inked(strong, fmt.Sprintf("%s fails on %s with exit code %d, and not for lack of memory. Fix: make it run there first.", v.Command, together(CardName(v.Broken.Card)), v.Broken.Code)))
+	p.flow(0, 2, inked(strong, v.Broken.words(v.Command)))
+}
+
+// words say why nothing is known of the memory that a command needs.
+func (b BrokenRun) words(command string) string {
+	switch {
+	case b.RanOut:
+		return fmt.Sprintf("No GPU that was tried runs %s: it runs out of memory on %s, the largest.", command, CardName(b.Card))
+	case b.NotRun:
+		return "No session could be created. Fix: see the reason above; --on chooses other GPUs."
+	case b.Code == 0:
+		return command + " ended well and used no GPU memory, so that nothing is known. Without a GPU, cosplay counts PyTorch's memory. Fix: check that the program uses its device \"cuda\", and the Python that has PyTorch."
+	}
+	return fmt.Sprintf("%s fails on %s with exit code %d, and not for lack of memory. Fix: make it run there first.", command, CardName(b.Card), b.Code)
 }
 
 // answer is the line that counts.
@@ -109,11 +122,11 @@ func (v FitsView) answer() string {
 	if best == nil {
 		return fmt.Sprintf("No GPU that was tried runs %s.", v.Command)
 	}
-	words := fmt.Sprintf("The smallest GPU that runs %s is %s", v.Command, together(resource.WithArticle(CardName(best.Card.Target()))))
+	words := fmt.Sprintf("The smallest GPU that runs %s is %s", v.Command, resource.WithArticle(CardName(best.Card.Target())))
 	if best.Result == capacity.Squeezed {
-		return words + ": " + pressure(best.Trial) + "."
+		return words + ", where " + pressure(best.Trial) + "."
 	}
-	return words + fmt.Sprintf(", with %s to spare.", together(mib(best.HeadroomMiB())))
+	return words + fmt.Sprintf(", with %s to spare.", mib(best.HeadroomMiB()))
 }
 
 // edge is the memory that a real GPU can have less: what its driver reserves, and what a context takes beyond cosplay's figure. Source:
@@ -126,10 +139,13 @@ func (v FitsView) conclusions() (all []string) {
 	if best == nil || v.Compute == "" {
 		return nil
 	}
-	if best.Result == capacity.Fits && best.HeadroomMiB() < edgeMiB {
-		all = append(all, fmt.Sprintf("It is close: the driver and the CUDA context of a real GPU can take up to %s more than on a simulated host.", together(mib(edgeMiB))))
+	if at := slices.IndexFunc(v.Verdicts, func(o capacity.Verdict) bool { return o.Result == capacity.Fits }); best.Result == capacity.Squeezed && at >= 0 {
+		all = append(all, fmt.Sprintf("Without pressure it runs on %s.", resource.WithArticle(CardName(v.Verdicts[at].Card.Target()))))
 	}
-	if v.leastTime(best.Card.Target()) != nil {
+	if best.Result == capacity.Fits && best.HeadroomMiB() < edgeMiB {
+		all = append(all, fmt.Sprintf("It is close: the driver and the CUDA context of a real GPU can take up to %s more than on a simulated host.", mib(edgeMiB)))
+	}
+	if v.leastTime(*best) != nil {
 		all = append(all, fmt.Sprintf("%s AT LEAST is of the first card: a bound from its floating point operations and copies at the rates that the maker states, and no forecast.", v.timeOf()))
 	}
 	return all
@@ -142,14 +158,15 @@ func (v FitsView) timeOf() string {
 	return "RUN"
 }
 
-// leastTime is the bound of a step, or of the whole program if it has no optimizer; nil if nothing is known.
-func (v FitsView) leastTime(t resource.Target) *capacity.Bound {
-	if v.Peak == nil {
+// leastTime is the bound of a step, or of the whole program if it has no optimizer; nil if nothing is known. Under pressure the program may
+// do less.
+func (v FitsView) leastTime(o capacity.Verdict) *capacity.Bound {
+	if v.Peak == nil || o.Result != capacity.Fits {
 		return nil
 	}
-	bound := capacity.LeastTime(v.Peak.Least, v.Peak.ToDevice, t)
+	bound := capacity.LeastTime(v.Peak.Least, v.Peak.ToDevice, o.Card.Target())
 	if v.Peak.Step != nil {
-		bound = capacity.LeastTime(v.Peak.Step.Least, v.Peak.Step.ToDevice, t)
+		bound = capacity.LeastTime(v.Peak.Step.Least, v.Peak.Step.ToDevice, o.Card.Target())
 	}
 	if bound.Seconds == 0 {
 		return nil
@@ -205,7 +222,7 @@ func (p *page) capacities(v FitsView) {
 		if r.least.Result == capacity.Fits {
 			headroom = mib(r.least.HeadroomMiB())
 		}
-		if bound := v.leastTime(r.least.Card.Target()); bound != nil {
+		if bound := v.leastTime(r.least); bound != nil {
 			least = secondsWords(bound.Seconds) + ", " + bound.By
 		}
 		t.add(text(r.memory()), resultCell(r.least), text(headroom), text(least), text(r.cards()))
@@ -229,7 +246,7 @@ func resultCell(v capacity.Verdict) line {
 	case v.Result == capacity.Fits:
 		return inked(added, "fits")
 	case v.Result == capacity.Squeezed && v.Tried:
-		return inked(changed, "runs, "+pressure(v.Trial))
+		return inked(changed, "runs, "+brief(v.Trial))
 	case v.Result == capacity.Squeezed:
 		return inked(changed, "fits under pressure")
 	case v.Result == capacity.TooSmall && v.Tried:
@@ -238,8 +255,6 @@ func resultCell(v capacity.Verdict) line {
 		return inked(dim, "does not fit")
 	case v.Result == capacity.Failed:
 		return inked(removed, "failed, not for lack of memory")
-	case v.Result == capacity.Absent:
-		return inked(dim, "no room on the host")
 	}
 	return inked(dim, "not tried")
 }
@@ -248,20 +263,28 @@ func resultCell(v capacity.Verdict) line {
 func pressure(t capacity.Trial) string {
 	var all []string
 	if t.Caught > 0 {
-		all = append(all, "caught "+prose.Count(t.Caught, "error")+" of memory")
+		all = append(all, "it caught "+prose.Count(t.Caught, "error")+" of memory")
 	}
 	if t.Rescued > 0 {
 		all = append(all, "PyTorch freed its cache "+prose.Plural(t.Rescued, "time", "times"))
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(all, " and ")
+}
+
+// brief is the same for a table.
+func brief(t capacity.Trial) string {
+	if t.Caught > 0 {
+		return prose.Count(t.Caught, "error") + " caught"
+	}
+	return "cache freed"
 }
 
 // secondsWords writes a short time with three figures.
 func secondsWords(s float64) string {
 	switch {
-	case s < 1e-3:
+	case s < 0.9995e-3:
 		return fmt.Sprintf("%.3g us", s*1e6)
-	case s < 1:
+	case s < 0.9995:
 		return fmt.Sprintf("%.3g ms", s*1e3)
 	}
 	return fmt.Sprintf("%.3g s", s)
@@ -293,7 +316,7 @@ func (v FitsView) cardOf(o capacity.Verdict) public.CapacityCard {
 	if card.Result == "" {
 		card.Result = "unknown"
 	}
-	if bound := v.leastTime(o.Card.Target()); bound != nil {
+	if bound := v.leastTime(o); bound != nil {
 		card.LeastStep = &public.LeastSecond{Seconds: bound.Seconds, By: bound.By}
 	}
 	return card

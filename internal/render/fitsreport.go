@@ -16,7 +16,7 @@ import (
 func FitsMarkdown(w io.Writer, v FitsView) error {
 	m := &markdown{}
 	if v.Broken != nil {
-		m.block("**" + plainText(fmt.Sprintf("%s fails on %s with exit code %d.", v.Command, CardName(v.Broken.Card), v.Broken.Code)) + "**")
+		m.block("**" + plainText(v.Broken.words(v.Command)) + "**")
 		m.block("```", terminal.Safe(strings.ReplaceAll(v.Broken.Output, "```", "'''")), "```")
 		_, err := io.WriteString(w, m.text.String())
 		return err
@@ -28,7 +28,7 @@ func FitsMarkdown(w io.Writer, v FitsView) error {
 		if r.least.Result.Runs() {
 			headroom = mib(r.least.HeadroomMiB())
 		}
-		if bound := v.leastTime(r.least.Card.Target()); bound != nil {
+		if bound := v.leastTime(r.least); bound != nil {
 			least = secondsWords(bound.Seconds) + ", " + bound.By
 		}
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s |", r.memory(), resultCell(r.least).text(), headroom, least, plainText(r.cards())))
@@ -39,7 +39,7 @@ func FitsMarkdown(w io.Writer, v FitsView) error {
 	}
 	if v.Refused != nil && v.Refused.Error != nil {
 		f := *v.Refused.Error
-		m.memory(fmt.Sprintf("Out of memory on %s, in %s: it asked for %s: %s", CardName(v.RefusedOn), placeWords(f.At), byteWords(f.Requested), kindWords(f.MemoryUse)), f.MemoryUse)
+		m.memory("Out of memory on "+CardName(v.RefusedOn)+" in "+requestWords(v.Command, f), f.MemoryUse)
 	}
 	m.block(each(v.conclusions(), plainText)...)
 	_, err := io.WriteString(w, m.text.String())
@@ -70,7 +70,7 @@ func FitsJUnit(v FitsView) ([]byte, error) {
 	}
 	answer := v.answer()
 	if v.Broken != nil {
-		answer = fmt.Sprintf("%s fails on %s with exit code %d", v.Command, CardName(v.Broken.Card), v.Broken.Code)
+		answer = v.Broken.words(v.Command)
 	}
 	for _, t := range v.Needed {
 		var failure *junitReason
@@ -94,8 +94,7 @@ func FitsJUnit(v FitsView) ([]byte, error) {
 func (v FitsView) whyNot(answer string) string {
 	words := answer + "\n"
 	if v.Refused != nil && v.Refused.Error != nil {
-		f := *v.Refused.Error
-		words += fmt.Sprintf("On %s, %s asked for %s when %s were reserved: %s\n", CardName(v.RefusedOn), placeWords(f.At), byteWords(f.Requested), byteWords(f.Reserved), kindWords(f.MemoryUse))
+		words += "Out of memory on " + CardName(v.RefusedOn) + " in " + requestWords(v.Command, *v.Refused.Error) + "\n"
 	}
 	if v.Broken != nil {
 		words += terminal.Safe(v.Broken.Output)

@@ -36,9 +36,17 @@ func (p *page) memoryUse(indent int, head string, u resource.MemoryUse) {
 
 // memoryFailure shows a request that could not be served.
 func (p *page) memoryFailure(indent int, program string, f resource.MemoryFailure) {
-	p.flow(indent, indent+2, join(inked(removed, "out of memory"), text(fmt.Sprintf(" in %s, in %s: it asked for %s when %s were reserved: %s",
-		cmp.Or(placeWords(f.At), program), stageWords(f.Stage), byteWords(f.Requested), byteWords(f.Reserved), kindWords(f.MemoryUse)))))
+	p.flow(indent, indent+2, join(inked(removed, "out of memory"), text(" in "+requestWords(program, f))))
 	p.memoryLines(indent+2, f.MemoryUse)
+}
+
+// requestWords say where a request could not be served, and what had the memory.
+func requestWords(program string, f resource.MemoryFailure) string {
+	words := fmt.Sprintf("%s, in %s: it asked for %s when %s were reserved", cmp.Or(placeWords(f.At), program), stageWords(f.Stage), byteWords(f.Requested), byteWords(f.Reserved))
+	if f.Reserved == 0 {
+		return words
+	}
+	return words + ": " + kindWords(f.MemoryUse)
 }
 
 func (p *page) memoryLines(indent int, u resource.MemoryUse) {

@@ -73,6 +73,10 @@ class Counters:
                 result.add(tally)
         return result
 
+    def compute(self):
+        """Leaves out of the first step what the program has done to load its model."""
+        self.before = self.whole(), self.to_device
+
     def stepped(self):
         """Ends a training step. Of all steps the one that takes least is kept: others also load, or evaluate."""
         now, sent = self.whole(), self.to_device

@@ -27,6 +27,7 @@ def install(torch, devices, memory, counters):
 
     def begun():
         counters.begun = None
+        counters.compute()
         if activity.stage == Activity.LOAD:
             activity.turn(Activity.FORWARD)
 

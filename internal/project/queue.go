@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/preflight"
@@ -28,6 +30,14 @@ type Turn struct {
 	stopped chan struct{}
 }
 
+// NoRoomError is the end of a wait without room.
+type NoRoomError struct {
+	error
+	Why string // in sentences
+}
+
+func (e *NoRoomError) Unwrap() error { return e.error }
+
 // Await waits in the queues of the hosts until no other project that waits for the same GPUs was there before this one,
 // and the new sessions of a plan fit. For a plan without new sessions, or one that would not fit on empty GPUs either, it
 // does not wait. say is called with each new position on a host, from 1.
@@ -44,12 +54,18 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 	for last := (place{}); ; {
 		now, err := t.ask(ctx)
 		if err == nil && now.position == 1 {
-			_, diags, err = p.Plan(ctx, aim)
+			var again hcl.Diagnostics
+			if _, again, err = p.Plan(ctx, aim); err == nil {
+				diags = again
+			}
 			if err == nil && !resolve.OnlyRoom(diags) {
 				p.Machine.Rest() // the agents of the change hold its lock
 				t.keep(ctx)
 				return t, nil
 			}
+		}
+		if ctx.Err() != nil {
+			err = &NoRoomError{ctx.Err(), resolve.NoRoom(diags)}
 		}
 		if err != nil {
 			t.End()
@@ -61,8 +77,6 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 		}
 		select {
 		case <-ctx.Done():
-			t.End()
-			return t, ctx.Err()
 		case <-time.After(asking):
 		}
 	}

@@ -39,6 +39,8 @@ type Scope struct {
 	Left    map[resource.Address]bool // sessions that it does not touch
 	Replace map[resource.Address]bool // sessions that the user asked to replace
 	Project string                    // the name of the project, for containers whose name another project has
+
+	Neighbour func(resource.Holder) Neighbour // reads another project of the user; nil where there is none to read
 }
 
 type resolver struct {
@@ -180,6 +182,8 @@ func (r *resolver) refuseGPU(s config.GPUSelector, summary, detail string) (reso
 	return resource.GPU{}, false
 }
 
+const waitHint = "\nWith --wait, apply and run wait until others have left."
+
 // refuse turns placement's refusals and warnings into diagnostics at the sessions' lines.
 func (r *resolver) refuse(result place.Result) {
 	for _, refused := range r.later(result.Refused) {
@@ -188,9 +192,9 @@ func (r *resolver) refuse(result place.Result) {
 		if n := len(refused.Addresses); n > 1 {
 			summary = fmt.Sprintf("%d sessions do not fit", n)
 		}
-		detail := prose.Stop(refused.What) + r.blockers(first) + "\nWhat would help: " + prose.Stop(refused.Fix)
-		if refused.Later {
-			detail += "\nWith --wait, apply and run wait until others have left."
+		detail := prose.Stop(refused.What) + r.blockers(first, refused.Later) + "\nWhat would help: " + prose.Stop(refused.Fix)
+		if refused.Waits {
+			detail += waitHint
 		}
 		r.add(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: r.sessionRange(first), Extra: refused})
 	}
@@ -200,17 +204,21 @@ func (r *resolver) refuse(result place.Result) {
 }
 
 // blockers names the programs that prevent MIG mode on a GPU which the session could
-// use, the GPUs whose MIG mode cosplay does not manage, and those that are whole another project's.
-func (r *resolver) blockers(a resource.Address) string {
+// use, the GPUs whose MIG mode cosplay does not manage, and those that are whole another project's; and, where it
+// would fit without others, the user's other projects.
+func (r *resolver) blockers(a resource.Address, later bool) string {
 	want := r.wanted[slices.IndexFunc(r.wanted, func(w place.Request) bool { return w.Address == a })].Want
 	words := ""
 	host, _ := r.live.Host(want.Host)
 	for _, g := range host.GPUs {
 		for _, h := range r.others(g) {
-			if h.Whole && (want.GPU == "" || want.GPU == g.UUID) {
+			if h.Whole && !r.mine(h) && (want.GPU == "" || want.GPU == g.UUID) {
 				words += fmt.Sprintf("\nA project of user %s has the whole of GPU %d (state %s).", h.User, g.Index, h.State)
 			}
 		}
+	}
+	if later {
+		words += r.neighbours(host, want.GPU)
 	}
 	for _, card := range r.cards {
 		mine := card.Host == want.Host && (want.GPU == "" || want.GPU == card.UUID)

@@ -203,35 +203,6 @@ func (r *resolver) refuse(result place.Result) {
 	}
 }
 
-// blockers names the programs that prevent MIG mode on a GPU which the session could
-// use, the GPUs whose MIG mode cosplay does not manage, and those that are whole another project's; and, where it
-// would fit without others, the user's other projects.
-func (r *resolver) blockers(a resource.Address, later bool) string {
-	want := r.wanted[slices.IndexFunc(r.wanted, func(w place.Request) bool { return w.Address == a })].Want
-	words := ""
-	host, _ := r.live.Host(want.Host)
-	for _, g := range host.GPUs {
-		for _, h := range r.others(g) {
-			if h.Whole && !r.mine(h) && (want.GPU == "" || want.GPU == g.UUID) {
-				words += fmt.Sprintf("\nA project of user %s has the whole of GPU %d (state %s).", h.User, g.Index, h.State)
-			}
-		}
-	}
-	if later {
-		words += r.neighbours(host, want.GPU)
-	}
-	for _, card := range r.cards {
-		mine := card.Host == want.Host && (want.GPU == "" || want.GPU == card.UUID)
-		if mine && card.Busy && card.Model.MIG() && !card.MIG {
-			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.placements)))
-		}
-		if lacks, without := card.Degradation(resource.FeatureMIG); mine && without {
-			words += fmt.Sprintf("\nGPU %d has no slices: cosplay does not manage its MIG mode (%s).", card.Index, lacks)
-		}
-	}
-	return words
-}
-
 func (r *resolver) sessionRange(a resource.Address) *hcl.Range {
 	for _, s := range r.intent.Sessions {
 		if s.Address == a {

@@ -33,6 +33,7 @@ type Request struct {
 type GPU struct {
 	resource.GPU
 	Foreign          []resource.LiveSlice    // slices that cosplay does not own: placement never changes them
+	Mine             int                     // how many of these are of other projects of the same user
 	FixedClockMHz    *int                    // the SM clock, if cosplay may not change it
 	FixedMIG         bool                    // the MIG mode may not be changed
 	FixedPower       bool                    // the power limit may not be changed

@@ -236,6 +236,8 @@ func (c *card) whyNotWhole(ours int) string {
 	switch {
 	case ours > 0:
 		return fmt.Sprintf("it would take the whole of it, and this plan has slices there (%d)", ours)
+	case c.Mine > 0 && c.Mine == len(c.Foreign):
+		return "it would take the whole of it, and your other projects have slices there"
 	case len(c.Foreign) > 0:
 		return "it would take the whole of it, and others have slices there"
 	case !c.canBeWhole():
@@ -283,13 +285,17 @@ func startsText(starts []int) string {
 	return prose.Or(prose.Each(starts, strconv.Itoa))
 }
 
-// holders counts the slices on a card by owner: "5 sessions of this plan, 2 foreign slices".
+// holders counts the slices on a card by owner: "5 sessions of this plan, a slice of your other projects, 2 foreign
+// slices".
 func (c *card) holders() string {
 	var who []string
 	if n := len(c.occupants); n > 0 {
 		who = append(who, prose.Count(n, "session")+" of this plan")
 	}
-	if n := len(c.taken()) - len(c.own()); n > 0 {
+	if c.Mine > 0 {
+		who = append(who, prose.Count(c.Mine, "slice")+" of your other projects")
+	}
+	if n := len(c.taken()) - len(c.own()) - c.Mine; n > 0 {
 		who = append(who, prose.Count(n, "foreign slice"))
 	}
 	return strings.Join(who, ", ")

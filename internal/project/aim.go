@@ -232,7 +232,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	}
 	follow(targeted, all, needs)
 	follow(excluded, all, turned(needs))
-	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name()}
+	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name(), Neighbour: p.neighbour}
 	for _, a := range all {
 		if len(aim.Target) > 0 && !targeted[a] || excluded[a] {
 			scope.Left[a] = true

@@ -15,8 +15,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/machine"
+	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
+	"cosplay/internal/terminal"
 )
 
 // Holders are the projects that the hosts' ledgers know, each once, in the order
@@ -110,6 +112,33 @@ func IsLost(h resource.Holder) bool {
 func IsReplaced(h resource.Holder) bool {
 	prior, err := state.Store{Path: h.State}.Load()
 	return err == nil && prior.Lineage != h.Lineage
+}
+
+// neighbour reads another project of the user, to name it where it leaves no room.
+func (p *Project) neighbour(h resource.Holder) resolve.Neighbour {
+	dir := filepath.Dir(h.State)
+	runDir, once := FolderOfRun(h.State)
+	switch {
+	case once && wasKilled(h.State):
+		return resolve.Neighbour{Name: "cosplay run in " + runDir + ", which was killed,", Frees: "cosplay reset --chdir " + terminal.ShellWord(runDir)}
+	case once:
+		return resolve.Neighbour{Name: "cosplay run in " + runDir, Ends: true}
+	}
+	named := "project " + dir
+	in := " --chdir " + terminal.ShellWord(dir)
+	if filepath.Base(h.State) != state.FileName { // which configuration it has is unknown
+		named, in = "project with state "+h.State, ""
+	}
+	prior, err := state.Store{Path: h.State}.Load()
+	switch {
+	case IsLost(h):
+		return resolve.Neighbour{Name: named + ", whose state is lost,", Frees: "cosplay reset --holder " + resource.ShortLineage(h.Lineage)}
+	case in == "":
+		return resolve.Neighbour{Name: named, Sessions: prior.Sessions}
+	case err != nil:
+		return resolve.Neighbour{Name: named, Frees: "cosplay reset" + in}
+	}
+	return resolve.Neighbour{Name: named, Sessions: prior.Sessions, Frees: "cosplay destroy" + in}
 }
 
 // At reports whether a project's state is at a path.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/preflight"
@@ -23,10 +25,19 @@ const asking = time.Second
 type Turn struct {
 	clients map[string]*agent.Client
 	gpus    map[string][]string // by host
+	asked   map[string]bool     // hosts in whose queues it is
 	hosts   []string            // in the order in which all projects queue, so that no two wait for each other
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
+
+// NoRoomError is the end of a wait without room.
+type NoRoomError struct {
+	error
+	Why string // in sentences
+}
+
+func (e *NoRoomError) Unwrap() error { return e.error }
 
 // Await waits in the queues of the hosts until no other project that waits for the same GPUs was there before this one,
 // and the new sessions of a plan fit. For a plan without new sessions, or one that would not fit on empty GPUs either, it
@@ -42,14 +53,23 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 		return t, err
 	}
 	for last := (place{}); ; {
-		now, err := t.ask(ctx)
+		now, err := place{}, ctx.Err()
+		if err == nil {
+			now, err = t.ask(ctx)
+		}
 		if err == nil && now.position == 1 {
-			_, diags, err = p.Plan(ctx, aim)
+			var again hcl.Diagnostics
+			if _, again, err = p.Plan(ctx, aim); err == nil {
+				diags = again
+			}
 			if err == nil && !resolve.OnlyRoom(diags) {
 				p.Machine.Rest() // the agents of the change hold its lock
 				t.keep(ctx)
 				return t, nil
 			}
+		}
+		if ctx.Err() != nil {
+			err = &NoRoomError{ctx.Err(), resolve.NoRoom(diags)}
 		}
 		if err != nil {
 			t.End()
@@ -61,15 +81,13 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 		}
 		select {
 		case <-ctx.Done():
-			t.End()
-			return t, ctx.Err()
 		case <-time.After(asking):
 		}
 	}
 }
 
 func (p *Project) newTurn(o Outlook) (*Turn, error) {
-	t := &Turn{clients: map[string]*agent.Client{}, gpus: resolve.Candidates(p.Intent, o.Live)}
+	t := &Turn{clients: map[string]*agent.Client{}, asked: map[string]bool{}, gpus: resolve.Candidates(p.Intent, o.Live)}
 	t.hosts = slices.Sorted(maps.Keys(t.gpus))
 	for _, c := range p.Intent.Hosts {
 		if !slices.Contains(t.hosts, c.Name) {
@@ -97,6 +115,7 @@ func (t *Turn) ask(ctx context.Context) (at place, err error) {
 		if err != nil {
 			return at, fmt.Errorf("host %s: %w", host, err)
 		}
+		t.asked[host] = true
 		if at = (place{host, answer.Ahead + 1}); answer.Ahead > 0 {
 			return at, nil
 		}
@@ -127,9 +146,13 @@ func (t *Turn) End() {
 		<-t.stopped
 		t.stop = nil
 	}
-	for _, c := range t.clients {
+	for host, c := range t.clients {
+		if t.asked[host] {
+			_ = c.LeaveQueue(context.Background()) // others would see the ticket until it is 10 s old
+		}
 		_ = c.Close() // its ticket ends with its child
 	}
+	t.asked = nil
 }
 
 // newSessions are the sessions that a plan creates and that did not exist before: only these have to queue. A session

@@ -34,9 +34,11 @@ func (r *resolver) gpus() {
 // what foreign slices and processes on the GPU forbid.
 func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	held, ours := r.prior.GPU(host.Name, g.UUID)
+	foreign := diff.Foreign(g, r.placements)
 	card := place.GPU{
 		GPU:              g,
-		Foreign:          diff.Foreign(g, r.placements),
+		Foreign:          foreign,
+		Mine:             r.countMine(g, foreign),
 		FixedMIG:         !host.Manage.MIGMode || !g.MIGCapable && g.Model.MIG() || g.Without(resource.FeatureMIG) && !ownMode(held, g),
 		FixedPower:       !host.Manage.Power || g.Without(resource.FeaturePower) || ours && neverRead(held, resource.PowerLimit),
 		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held, resource.PersistenceMode),

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -14,7 +15,8 @@ import (
 // Refused is the refusal of sessions that do not fit, the Extra of its diagnostic.
 type Refused struct {
 	place.Refusal
-	Later bool // they would fit if the other users of the hosts left
+	Later bool // they would fit if the other projects on the hosts left
+	Waits bool // and that may happen without the user of this command
 }
 
 // OnlyRoom reports whether diagnostics have errors, and only such as end when other users of the hosts leave.
@@ -25,12 +27,34 @@ func OnlyRoom(diags hcl.Diagnostics) bool {
 	})
 }
 
+// NoRoom is why sessions do not fit, for a command that has waited.
+func NoRoom(diags hcl.Diagnostics) string {
+	for _, d := range diags {
+		if _, is := d.Extra.(Refused); is {
+			return strings.TrimSuffix(d.Detail, waitHint)
+		}
+	}
+	return "Others wait, and were there first."
+}
+
 // later adds to refusals whether others are the cause.
 func (r *resolver) later(refusals []place.Refusal) []Refused {
 	if len(refusals) == 0 {
 		return nil
 	}
-	alone := resolver{intent: r.intent, person: r.person, prior: r.prior, placements: r.placements, live: r.alone(), scope: r.scope}
+	fits := r.without(func(resource.Holder) bool { return false })
+	waits := r.without(r.persists)
+	var all []Refused
+	for _, refused := range refusals {
+		later := fits(refused.Addresses)
+		all = append(all, Refused{refused, later, later && waits(refused.Addresses)})
+	}
+	return all
+}
+
+// without returns whether sessions fit on the hosts without all that is not the project's, but for the holders that stay.
+func (r *resolver) without(stays func(resource.Holder) bool) func([]resource.Address) bool {
+	alone := resolver{intent: r.intent, person: r.person, prior: r.prior, placements: r.placements, live: r.alone(stays), scope: r.scope}
 	alone.gpus()
 	never := map[resource.Address]bool{}
 	for _, refused := range place.Place(alone.cards, r.wanted).Refused {
@@ -38,16 +62,13 @@ func (r *resolver) later(refusals []place.Refusal) []Refused {
 			never[a] = true
 		}
 	}
-	var all []Refused
-	for _, refused := range refusals {
-		waits := !slices.ContainsFunc(refused.Addresses, func(a resource.Address) bool { return never[a] })
-		all = append(all, Refused{refused, waits})
+	return func(all []resource.Address) bool {
+		return !slices.ContainsFunc(all, func(a resource.Address) bool { return never[a] })
 	}
-	return all
 }
 
-// alone is the snapshot as it would be without other users.
-func (r *resolver) alone() resource.Live {
+// alone is the snapshot as it would be without others, but for the holders that stay.
+func (r *resolver) alone(stays func(resource.Holder) bool) resource.Live {
 	live := r.live
 	live.Hosts = slices.Clone(live.Hosts)
 	for i := range live.Hosts {
@@ -56,13 +77,23 @@ func (r *resolver) alone() resource.Live {
 		for k := range h.GPUs {
 			g := &h.GPUs[k]
 			foreign, processes := diff.Foreign(*g, r.placements), diff.ForeignProcesses(*g, r.placements)
+			for _, holder := range r.others(*g) {
+				if !stays(holder) {
+					continue
+				}
+				kept := heldBy(holder, foreign)
+				foreign = slices.DeleteFunc(foreign, func(s resource.LiveSlice) bool { return slices.Contains(kept, s) })
+				processes = slices.DeleteFunc(processes, func(p resource.Process) bool {
+					return holder.Whole || slices.ContainsFunc(kept, func(s resource.LiveSlice) bool { return p.In(s.Handle) })
+				})
+			}
 			g.Slices = slices.DeleteFunc(slices.Clone(g.Slices), func(s resource.LiveSlice) bool { return slices.Contains(foreign, s) })
 			g.Processes = slices.DeleteFunc(slices.Clone(g.Processes), func(p resource.Process) bool {
 				return slices.ContainsFunc(processes, func(o resource.Process) bool { return o.PID == p.PID })
 			})
 		}
 		for k := range h.Ledger {
-			h.Ledger[k].Holders = slices.DeleteFunc(slices.Clone(h.Ledger[k].Holders), func(o resource.Holder) bool { return o.Lineage != r.prior.Lineage })
+			h.Ledger[k].Holders = slices.DeleteFunc(slices.Clone(h.Ledger[k].Holders), func(o resource.Holder) bool { return o.Lineage != r.prior.Lineage && !stays(o) })
 		}
 	}
 	return live

@@ -39,6 +39,8 @@ type Scope struct {
 	Left    map[resource.Address]bool // sessions that it does not touch
 	Replace map[resource.Address]bool // sessions that the user asked to replace
 	Project string                    // the name of the project, for containers whose name another project has
+
+	Neighbour func(resource.Holder) Neighbour // reads another project of the user; nil where there is none to read
 }
 
 type resolver struct {
@@ -180,6 +182,8 @@ func (r *resolver) refuseGPU(s config.GPUSelector, summary, detail string) (reso
 	return resource.GPU{}, false
 }
 
+const waitHint = "\nWith --wait, apply and run wait until others have left."
+
 // refuse turns placement's refusals and warnings into diagnostics at the sessions' lines.
 func (r *resolver) refuse(result place.Result) {
 	for _, refused := range r.later(result.Refused) {
@@ -188,40 +192,15 @@ func (r *resolver) refuse(result place.Result) {
 		if n := len(refused.Addresses); n > 1 {
 			summary = fmt.Sprintf("%d sessions do not fit", n)
 		}
-		detail := prose.Stop(refused.What) + r.blockers(first) + "\nWhat would help: " + prose.Stop(refused.Fix)
-		if refused.Later {
-			detail += "\nWith --wait, apply and run wait until others have left."
+		detail := prose.Stop(refused.What) + r.blockers(first, refused.Later) + "\nWhat would help: " + prose.Stop(refused.Fix)
+		if refused.Waits {
+			detail += waitHint
 		}
 		r.add(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: r.sessionRange(first), Extra: refused})
 	}
 	for _, warning := range result.Warnings {
 		r.add(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: warning.Text, Subject: &hcl.Range{}, Extra: warning})
 	}
-}
-
-// blockers names the programs that prevent MIG mode on a GPU which the session could
-// use, the GPUs whose MIG mode cosplay does not manage, and those that are whole another project's.
-func (r *resolver) blockers(a resource.Address) string {
-	want := r.wanted[slices.IndexFunc(r.wanted, func(w place.Request) bool { return w.Address == a })].Want
-	words := ""
-	host, _ := r.live.Host(want.Host)
-	for _, g := range host.GPUs {
-		for _, h := range r.others(g) {
-			if h.Whole && (want.GPU == "" || want.GPU == g.UUID) {
-				words += fmt.Sprintf("\nA project of user %s has the whole of GPU %d (state %s).", h.User, g.Index, h.State)
-			}
-		}
-	}
-	for _, card := range r.cards {
-		mine := card.Host == want.Host && (want.GPU == "" || want.GPU == card.UUID)
-		if mine && card.Busy && card.Model.MIG() && !card.MIG {
-			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.placements)))
-		}
-		if lacks, without := card.Degradation(resource.FeatureMIG); mine && without {
-			words += fmt.Sprintf("\nGPU %d has no slices: cosplay does not manage its MIG mode (%s).", card.Index, lacks)
-		}
-	}
-	return words
 }
 
 func (r *resolver) sessionRange(a resource.Address) *hcl.Range {

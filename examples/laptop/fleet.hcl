@@ -6,9 +6,10 @@
 #   cosplay report
 #   cosplay destroy --auto-approve
 #
-# The same for one card without this file, with a result for a CI system (github.yml, gitlab.yml):
+# The smallest card of the catalog, and what took the memory, without this file; with --need 2060 as a check for a CI system (github.yml,
+# gitlab.yml):
 #
-#   cosplay run 2060 --simulate "1 x h200" --junit report.xml -- python3 train.py
+#   cosplay fits -- python3 train.py
 
 host "lab" {
   simulate = "3 x h200"

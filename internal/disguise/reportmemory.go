@@ -19,6 +19,7 @@ type memoryEntry struct {
 	Ranges    map[string]int64 `json:"ranges"`
 
 	Requested int64    `json:"requested"`
+	Used      int64    `json:"used"`
 	At        codeLine `json:"at"`
 	Stage     string   `json:"stage"`
 }
@@ -52,7 +53,7 @@ func (m *memoryEntry) sound() bool {
 	if m == nil {
 		return true
 	}
-	counts := slices.Concat([]int64{int64(m.Device), m.Reserved, m.Allocated, m.Requested, int64(m.At.Line)},
+	counts := slices.Concat([]int64{int64(m.Device), m.Reserved, m.Allocated, m.Requested, m.Used, int64(m.At.Line)},
 		slices.Collect(maps.Values(m.Kinds)), slices.Collect(maps.Values(m.Stages)), slices.Collect(maps.Values(m.Ranges)))
 	for _, l := range m.Lines {
 		counts = append(counts, int64(l.Line), l.Bytes)
@@ -115,7 +116,7 @@ func (e reportEntry) addMemory(p *resource.ProgramReport) {
 		p.Fullest = &use
 	}
 	if e.Error != nil {
-		p.Error = &resource.MemoryFailure{MemoryUse: e.Error.use(), Requested: e.Error.Requested, At: e.Error.At.shown(), Stage: printable(e.Error.Stage)}
+		p.Error = &resource.MemoryFailure{MemoryUse: e.Error.use(), Requested: e.Error.Requested, Used: e.Error.Used, At: e.Error.At.shown(), Stage: printable(e.Error.Stage)}
 	}
 	if e.Step != nil {
 		p.Step = &resource.StepWork{Count: e.Step.Count, FLOPs: e.Step.FLOPs, Least: e.Step.Least, ToDevice: e.Step.ToDevice}

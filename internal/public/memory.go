@@ -41,6 +41,7 @@ type MemoryStage struct {
 type MemoryFailure struct {
 	MemoryUse
 	Requested int      `json:"requested_bytes"` // by the program
+	Used      int      `json:"used_bytes"`      // memory of the device that all programs had, with their contexts
 	At        CodeLine `json:"at"`              // the line that made the request
 	Stage     string   `json:"stage"`           // load, forward, backward or step
 }

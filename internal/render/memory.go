@@ -23,6 +23,15 @@ func (p *page) programMemory(indent int, one resource.ProgramReport) {
 	}
 }
 
+// reasons show what had the memory when programs ended because it was not enough.
+func (p *page) reasons(r resource.Report) {
+	for _, one := range r.Programs {
+		if one.RanOut() && one.Error != nil {
+			p.memoryFailure(0, programName(one), *one.Error)
+		}
+	}
+}
+
 // memoryUse shows what had the memory of a device: what it was for, and the lines of the program that allocated most.
 func (p *page) memoryUse(indent int, head string, u resource.MemoryUse) {
 	p.flow(indent, indent+2, join(text(head+": "), inked(strong, byteWords(u.Reserved)), text(" reserved: "+kindWords(u))))
@@ -36,7 +45,7 @@ func (p *page) memoryUse(indent int, head string, u resource.MemoryUse) {
 
 // memoryFailure shows a request that could not be served.
 func (p *page) memoryFailure(indent int, program string, f resource.MemoryFailure) {
-	p.flow(indent, indent+2, join(inked(removed, "out of memory"), text(" in "+requestWords(program, f))))
+	p.flow(indent, indent+2, join(inked(removed, "Out of memory"), text(" in "+requestWords(program, f))))
 	p.memoryLines(indent+2, f.MemoryUse)
 }
 
@@ -108,7 +117,7 @@ func memoryFailureOf(f *resource.MemoryFailure) *public.MemoryFailure {
 	if f == nil {
 		return nil
 	}
-	return &public.MemoryFailure{MemoryUse: *memoryUseOf(&f.MemoryUse), Requested: int(f.Requested), At: public.CodeLine(f.At), Stage: f.Stage}
+	return &public.MemoryFailure{MemoryUse: *memoryUseOf(&f.MemoryUse), Requested: int(f.Requested), Used: int(f.Used), At: public.CodeLine(f.At), Stage: f.Stage}
 }
 
 func trainingStepOf(s *resource.StepWork) *public.StepWork {

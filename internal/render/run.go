@@ -53,6 +53,7 @@ func Ran(w io.Writer, s Style, v RanView) {
 	}
 	if !v.Report.Empty() {
 		p.flow(0, 2, text(prose.Stop(reportWords(v.Report))))
+		p.reasons(v.Report)
 	}
 	for _, f := range v.Result.Failures {
 		p.failure(v.AppliedView, f)

@@ -94,6 +94,7 @@ type NamedBytes struct {
 type MemoryFailure struct {
 	MemoryUse
 	Requested int64
+	Used      int64 // memory of the device that all programs had, with their contexts
 	At        CodeLine
 	Stage     string
 }

@@ -125,6 +125,11 @@ class Origins:
         self.error = summary(self.live(), reserved, allocated)
         self.error.update(number=next(errors), requested=requested, at=shown(where(3)), stage=self.activity.stage)
 
+    def refused(self, used):
+        """Adds the memory that all programs had, with their contexts."""
+        if self.error is not None:
+            self.error["used"] = used
+
     def live(self):
         for segment in self.state.segments.values():
             block = segment.first

@@ -245,7 +245,7 @@ class Allocator:
         if handle is None:
             self.failures += 1
             if self.origins is not None:
-                self.origins.failed(requested)
+                self.origins.failed(requested, pool.stream)
             raise OutOfMemory(requested)
         self.numbers += 1
         segment = Segment(self.numbers, handle, amount, pool)
@@ -253,6 +253,8 @@ class Allocator:
         self.taken += 1
         pool.count.segment.add(1)
         pool.count.reserved_bytes.add(amount)
+        if self.origins is not None:
+            self.origins.grew(segment)
         return segment.first
 
     def _ask(self, amount):
@@ -284,6 +286,8 @@ class Allocator:
         self.given += 1
         pool.count.segment.now -= 1
         pool.count.reserved_bytes.now -= block.segment.size
+        if self.origins is not None:
+            self.origins.gave(block.segment)
 
     def _empty(self, owners=None):
         """Returns the free segments of all pools, or of the private pools of some owners. Private pools in use keep theirs."""

@@ -1,12 +1,11 @@
 """The history of allocations that torch.cuda.memory._record_memory_history asks for: where the program was at each one, for the
-snapshots of PyTorch. While it is off, the allocators are as they are without it."""
+snapshots of PyTorch, from the record that each allocator keeps of its blocks."""
 import collections
 import os
 import sys
 import time
 
 from . import errors
-from .allocator import OutOfMemory
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -30,17 +29,14 @@ def address(block):
 
 
 class Recorder:
-    """The history of one allocator, whose methods it takes the place of."""
-
-    METHODS = ("allocate", "_free", "_grow", "_give")
+    """The history of one allocator, which its record of origins feeds."""
 
     def __init__(self, state, *options):
         state.counts()  # what was released before is not in the history
         self.state, self.trace = state, ()
         self.set(*options)
         self.blocks, self.segments = {}, {}  # where they were allocated, by their addresses
-        for name in self.METHODS:
-            setattr(state, name, getattr(self, name.strip("_")))
+        state.origins.history = self
 
     def set(self, events, limit, skip, context):
         """context says of what the place is kept: of nothing (None), of what is allocated ("state"), of each allocation too ("alloc"), and
@@ -50,8 +46,7 @@ class Recorder:
 
     def stop(self):
         self.state.counts()
-        for name in self.METHODS:
-            delattr(self.state, name)
+        self.state.origins.history = None
 
     def note(self, action, at, size, stream, places=()):
         if self.events and action not in self.skip:
@@ -60,36 +55,26 @@ class Recorder:
             entry = {"action": action, "device_free" if action == "oom" else "addr": at, "size": size, "stream": stream, "time_us": int(time.time() * 1e6)}
             self.trace.append((entry, places))
 
-    def allocate(self, requested, stream=0):
-        places = frames() if self.context else ()
-        try:
-            block = type(self.state).allocate(self.state, requested, stream)
-        except OutOfMemory:
-            self.note("oom", 0, requested, stream[0] if type(stream) is tuple else stream, places)
-            raise
-        if block is not None:
-            self.blocks[address(block)] = places
-            self.note("alloc", address(block), requested, block.pool.stream, places)
-        return block
+    def born(self, block):
+        places = self.blocks[address(block)] = frames() if self.context else ()
+        self.note("alloc", address(block), block.requested, block.pool.stream, places)
 
-    def free(self, block):
+    def died(self, block):
         at, size, stream = address(block), block.requested, block.pool.stream
         self.blocks.pop(at, None)
         self.note("free_requested", at, size, stream)
-        type(self.state)._free(self.state, block)
         self.note("free_completed", at, size, stream)
 
-    def grow(self, pool, size, requested):
-        block = type(self.state)._grow(self.state, pool, size, requested)
-        places = self.segments[block.segment.handle] = frames() if self.context else ()
-        self.note("segment_alloc", block.segment.handle, block.segment.size, pool.stream, places)
-        return block
+    def failed(self, requested, stream):
+        self.note("oom", 0, requested, stream, frames() if self.context else ())
 
-    def give(self, pool, block):
-        segment = block.segment
-        type(self.state)._give(self.state, pool, block)
+    def grew(self, segment):
+        places = self.segments[segment.handle] = frames() if self.context else ()
+        self.note("segment_alloc", segment.handle, segment.size, segment.pool.stream, places)
+
+    def gave(self, segment):
         self.segments.pop(segment.handle, None)
-        self.note("segment_free", segment.handle, segment.size, pool.stream, frames() if self.context == "all" else ())
+        self.note("segment_free", segment.handle, segment.size, segment.pool.stream, frames() if self.context == "all" else ())
 
 
 class History:

@@ -102,6 +102,7 @@ class Origins:
         self.error = None  # the record of the last request that could not be served
         self.rescued = 0  # how many requests could be served only after the allocator had returned its cache
         self.small, self.large = state.small, state.large
+        self.history = None  # records each event, while the program wants that
 
     def born(self, block):
         self.clock += 1
@@ -114,12 +115,26 @@ class Origins:
             self.reserved, self.allocated, self.moment = reserved, allocated, self.clock
             if self.released:
                 self.released = []
+        if self.history is not None:
+            self.history.born(block)
 
     def died(self, block):
         if block.born <= self.moment:
             self.released.append((block.kind, block.place, block.size))
+        if self.history is not None:
+            self.history.died(block)
 
-    def failed(self, requested):
+    def grew(self, segment):
+        if self.history is not None:
+            self.history.grew(segment)
+
+    def gave(self, segment):
+        if self.history is not None:
+            self.history.gave(segment)
+
+    def failed(self, requested, stream):
+        if self.history is not None:
+            self.history.failed(requested, stream)
         reserved = self.small.reserved_bytes.now + self.large.reserved_bytes.now
         allocated = self.small.allocated_bytes.now + self.large.allocated_bytes.now
         self.error = summary(self.live(), reserved, allocated)

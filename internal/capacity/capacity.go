@@ -82,9 +82,10 @@ func (r Result) Runs() bool { return r == Fits || r == Squeezed }
 // Trial is a run of the program on a card.
 type Trial struct {
 	Result  Result
-	PeakMiB int // of one GPU, with contexts
-	Caught  int // errors of memory that the program caught
-	Rescued int // requests that were served only after the allocator had returned its cache
+	PeakMiB int     // of one GPU, with contexts
+	Caught  int     // errors of memory that the program caught
+	Seconds float64 // that it took
+	Rescued int     // requests that were served only after the allocator had returned its cache
 }
 
 // Search is the state of a search.

@@ -330,6 +330,7 @@ func (f *finder) try(ctx context.Context, card int) attempt {
 		a.output += a.Failure.Error()
 	}
 	a.Trial = trialOf(a.JUnitView)
+	a.Seconds = a.Took.Seconds()
 	return a
 }
 

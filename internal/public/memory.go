@@ -88,6 +88,7 @@ type CapacityCard struct {
 	Result      string       `json:"result"`                  // fits, under_pressure, does_not_fit, failed or unknown
 	Tried       bool         `json:"tried"`                   // the command ran on it; otherwise the result follows from others
 	PeakMiB     int          `json:"peak_mib"`                // that the result follows from, MiB
+	Seconds     float64      `json:"seconds"`                 // that the command took; on a simulated host they say nothing about the GPU
 	HeadroomMiB int          `json:"headroom_mib"`            // MiB; 0 if it does not fit
 	Caught      int          `json:"caught"`                  // errors of memory that the program caught
 	Rescued     int          `json:"freed_cache"`             // requests that were served only after the allocator had returned its cache

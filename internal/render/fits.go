@@ -216,16 +216,19 @@ func (r capacityRow) memory() string {
 }
 
 func (p *page) capacities(v FitsView) {
-	t := &table{columns: []column{{title: "MEMORY", right: true}, {title: "RESULT"}, {title: "HEADROOM", right: true}, {title: v.timeTitle(), right: true}, {title: "CARDS", prose: true}}}
+	t := &table{columns: []column{{title: "MEMORY", right: true}, {title: "RESULT"}, {title: "HEADROOM", right: true}, {title: v.timeTitle(), right: true}, {title: "TIME", right: true}, {title: "CARDS", prose: true}}}
 	for _, r := range v.rows() {
-		headroom, least := "", ""
+		headroom, least, took := "", "", ""
 		if r.least.Result == capacity.Fits {
 			headroom = mib(r.least.HeadroomMiB())
+		}
+		if v.Compute == "" && r.least.Tried { // of a slice of the GPU; a CPU's says nothing
+			took = secondsWords(r.least.Seconds)
 		}
 		if bound := v.leastTime(r.least); bound != nil {
 			least = secondsWords(bound.Seconds) + ", " + bound.By
 		}
-		t.add(text(r.memory()), resultCell(r.least), text(headroom), text(least), text(r.cards()))
+		t.add(text(r.memory()), resultCell(r.least), text(headroom), text(least), text(took), text(r.cards()))
 	}
 	p.table(t)
 	p.flow(0, 2, inked(dim, fmt.Sprintf("The command ran %s, where the result is \"runs\" or \"out of memory\"; the others follow from these.", prose.Plural(v.Runs, "time", "times"))))
@@ -312,7 +315,7 @@ func FitsJSON(w io.Writer, v FitsView) error {
 func (v FitsView) cardOf(o capacity.Verdict) public.CapacityCard {
 	results := map[capacity.Result]string{capacity.Fits: "fits", capacity.Squeezed: "under_pressure", capacity.TooSmall: "does_not_fit", capacity.Failed: "failed"}
 	card := public.CapacityCard{MemoryMiB: o.Card.MemoryMiB, Targets: each(o.Card.Targets, func(t resource.Target) string { return t.Key }), Result: results[o.Result], Tried: o.Tried,
-		PeakMiB: o.NeedMiB, HeadroomMiB: o.HeadroomMiB(), Caught: o.Caught, Rescued: o.Rescued}
+		PeakMiB: o.NeedMiB, Seconds: o.Seconds, HeadroomMiB: o.HeadroomMiB(), Caught: o.Caught, Rescued: o.Rescued}
 	if card.Result == "" {
 		card.Result = "unknown"
 	}

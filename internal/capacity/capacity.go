@@ -92,6 +92,7 @@ type Trial struct {
 type Search struct {
 	Cards  []Card
 	Wanted []int // cards to try in any case
+	First  int   // the card to try first, with memory for most programs
 	trials map[int]Trial
 }
 
@@ -106,7 +107,7 @@ func (s *Search) Ended(card int, t Trial) {
 // Trial is that of a card; its result is Untried without one.
 func (s *Search) Trial(card int) Trial { return s.trials[card] }
 
-// Reference is the trial on the largest card, which tells the peak that no limit changes; false before it.
+// Reference is the trial on the largest card that was tried, which tells the peak that no limit changes; false before it.
 func (s *Search) Reference() (card int, t Trial, tried bool) {
 	for card = len(s.Cards) - 1; card >= 0; card-- {
 		if t = s.trials[card]; t.Result != Untried && t.Result != Absent {
@@ -116,20 +117,29 @@ func (s *Search) Reference() (card int, t Trial, tried bool) {
 	return -1, t, false
 }
 
-// Next are the cards to try next, together; none if all is decided. First is the largest card, whose peak tells near which size the program
+// first is the card to try to find the peak: First, and if its memory limits the program or there is no session of it, the largest; -1 if none is
+// left.
+func (s *Search) first() int {
+	if s.trials[s.First].Result == Untried {
+		return s.First
+	}
+	for card := len(s.Cards) - 1; card >= 0; card-- {
+		if s.trials[card].Result == Untried {
+			return card
+		}
+	}
+	return -1
+}
+
+// Next are the cards to try next, together; none if all is decided. First comes a large card, whose peak tells near which size the program
 // begins to fit. Then come that size, and of each generation the next smaller card; then, of each generation, cards between the largest one
 // on which the program does not run and the smallest of all on which it does.
 func (s *Search) Next() []int {
 	reference, t, tried := s.Reference()
-	if !tried {
-		for card := len(s.Cards) - 1; card >= 0; card-- {
-			if s.trials[card].Result == Untried {
-				return []int{card}
-			}
-		}
-		return nil
+	if card := s.first(); card >= 0 && (!tried || card > reference && (t.Result == TooSmall || t.Result == Squeezed)) {
+		return []int{card}
 	}
-	if !t.Result.Runs() {
+	if !tried || !t.Result.Runs() {
 		return nil
 	}
 	next := slices.DeleteFunc(slices.Clone(s.Wanted), func(card int) bool { return s.trials[card].Result != Untried })

@@ -164,7 +164,11 @@ func (f *finder) choose() (needed []resource.Target, err error) {
 		}
 	}
 	f.search.Cards = capacity.Cards(all)
+	f.search.First = len(f.search.Cards) - 1
 	for i, card := range f.search.Cards {
+		if f.compute != "" && card.Has(usual) {
+			f.search.First = i
+		}
 		wanted := len(f.flags.on) > 0 || slices.ContainsFunc(needed, func(t resource.Target) bool { return card.Has(t.Key) })
 		if wanted {
 			f.search.Wanted = append(f.search.Wanted, i)
@@ -173,13 +177,16 @@ func (f *finder) choose() (needed []resource.Target, err error) {
 	return needed, nil
 }
 
+// usual is the simulated host, and the card that is tried first: versions of PyTorch of several years know it.
+const usual = "h200"
+
 // simulatedFor is the simulated host on which a card fits; "" if there is none: the usual one, or the smallest with the memory.
 func simulatedFor(t resource.Target) string {
 	host := ""
 	least := 0
 	for _, h := range catalog.Hosts() {
 		enough := h.Model.MemoryMiB >= t.MemoryMiB
-		if enough && h.Key == "h200" {
+		if enough && h.Key == usual {
 			return h.Key
 		}
 		if enough && (host == "" || h.Model.MemoryMiB < least) {
@@ -237,7 +244,7 @@ func (f *finder) withValues() bool {
 		if why != "" {
 			fmt.Fprintf(f.Err, "%s, so cosplay computes on the CPU (--compute cpu).\n", why)
 			f.compute = "cpu"
-			f.search = capacity.Search{Cards: f.search.Cards, Wanted: f.search.Wanted}
+			f.search = capacity.Search{Cards: f.search.Cards, Wanted: f.search.Wanted, First: f.search.First}
 			f.attempts = map[int]attempt{}
 			return true
 		}

@@ -46,11 +46,13 @@ type MemoryFailure struct {
 	Stage     string   `json:"stage"`           // load, forward, backward or step
 }
 
-// StepWork is the work of one training step, which ends with that of an optimizer: of all steps the one that took least.
+// StepWork is the work of one training step, which ends with that of an optimizer: of all steps the one that took least. In a program
+// without an optimizer it is that of the whole program.
 type StepWork struct {
-	Count    int     `json:"steps"`                // of the program
-	FLOPs    float64 `json:"flops"`                // as in total, of one step
-	ToDevice int     `json:"host_to_device_bytes"` // of one step
+	Count    int                `json:"steps"`                // of the program; 0 without an optimizer
+	FLOPs    float64            `json:"flops"`                // as in total, of one step
+	Least    map[string]float64 `json:"least_operations"`     // those that no algorithm avoids, by number format: fp32, tf32, fp16, bf16, fp64, int8, fp8
+	ToDevice int                `json:"host_to_device_bytes"` // of one step
 }
 
 // Capacity is what fits writes.
@@ -64,7 +66,7 @@ type Capacity struct {
 	Cards    []CapacityCard `json:"cards"`                   // smallest memory first
 	Peak     *MemoryUse     `json:"memory,omitempty"`        // what took the memory at the peak; missing on a host with a GPU
 	Failure  *MemoryFailure `json:"out_of_memory,omitempty"` // on the largest GPU on which the command does not run
-	Step     *StepWork      `json:"step,omitempty"`          // missing without an optimizer
+	Step     *StepWork      `json:"step,omitempty"`          // missing on a host with a GPU
 }
 
 // SmallestCard is the smallest GPU that runs the command.

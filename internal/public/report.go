@@ -55,7 +55,7 @@ type ReportProgram struct {
 	Memory      *MemoryUse            `json:"memory,omitempty"`  // what took the memory at its peak, of the device that was fullest
 	Refused     *MemoryFailure        `json:"refused,omitempty"` // the last request that could not be served; missing without one
 	Rescued     int                   `json:"freed_cache"`       // requests that were served only after the allocator had returned its cache
-	Step        *StepWork             `json:"step,omitempty"`    // missing without an optimizer
+	Step        *StepWork             `json:"step,omitempty"`    // missing before an optimizer's first step
 	OutOfMemory int                   `json:"out_of_memory"`     // how often PyTorch raised its error; the program may have caught it
 	Failure     *ReportFailure        `json:"failure,omitempty"` // exception that ended it; missing if none did
 }

@@ -164,14 +164,19 @@ func (v FitsView) leastTime(o capacity.Verdict) *capacity.Bound {
 	if v.Peak == nil || o.Result != capacity.Fits {
 		return nil
 	}
-	bound := capacity.LeastTime(v.Peak.Least, v.Peak.ToDevice, o.Card.Target())
-	if v.Peak.Step != nil {
-		bound = capacity.LeastTime(v.Peak.Step.Least, v.Peak.Step.ToDevice, o.Card.Target())
-	}
+	bound := capacity.LeastTime(v.work().Least, v.work().ToDevice, o.Card.Target())
 	if bound.Seconds == 0 {
 		return nil
 	}
 	return &bound
+}
+
+// work is that of a step, or of the whole program if it has no optimizer.
+func (v FitsView) work() *resource.StepWork {
+	if v.Peak.Step != nil {
+		return v.Peak.Step
+	}
+	return &resource.StepWork{FLOPs: v.Peak.FLOPs, Least: v.Peak.Least, ToDevice: v.Peak.ToDevice}
 }
 
 // capacityRow is a line of the table: cards of about one size with the same result.
@@ -304,7 +309,7 @@ func FitsJSON(w io.Writer, v FitsView) error {
 		out.Needed = append(out.Needed, public.NeededCard{Target: t.Key, Runs: v.on(t).Result.Runs()})
 	}
 	if v.Peak != nil {
-		out.Peak, out.Step = memoryUseOf(v.Peak.Fullest), trainingStepOf(v.Peak.Step)
+		out.Peak, out.Step = memoryUseOf(v.Peak.Fullest), trainingStepOf(v.work())
 	}
 	if v.Refused != nil {
 		out.Failure = memoryFailureOf(v.Refused.Error)

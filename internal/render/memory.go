@@ -34,7 +34,11 @@ func (p *page) reasons(r resource.Report) {
 
 // memoryUse shows what had the memory of a device: what it was for, and the lines of the program that allocated most.
 func (p *page) memoryUse(indent int, head string, u resource.MemoryUse) {
-	p.flow(indent, indent+2, join(text(head+": "), inked(strong, byteWords(u.Reserved)), text(" reserved: "+kindWords(u))))
+	where := ""
+	if u.Device > 0 {
+		where = fmt.Sprintf(" on cuda:%d", u.Device)
+	}
+	p.flow(indent, indent+2, join(text(head+": "), inked(strong, byteWords(u.Reserved)), text(" reserved"+where+": "+kindWords(u))))
 	p.memoryLines(indent+2, u)
 	if peaks := slices.Concat(u.Stages, u.Ranges); len(peaks) > 1 {
 		p.flow(indent+2, indent+4, inked(dim, "peaks of the stages: "+strings.Join(each(peaks, func(n resource.NamedBytes) string {
@@ -124,5 +128,5 @@ func trainingStepOf(s *resource.StepWork) *public.StepWork {
 	if s == nil {
 		return nil
 	}
-	return &public.StepWork{Count: s.Count, FLOPs: s.FLOPs, ToDevice: int(s.ToDevice)}
+	return &public.StepWork{Count: s.Count, FLOPs: s.FLOPs, Least: s.Least, ToDevice: int(s.ToDevice)}
 }

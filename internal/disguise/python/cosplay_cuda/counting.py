@@ -182,10 +182,10 @@ def counter_of(func, counters, torch):
         if device >= 0 and counters.tracing() is None:
             if kwargs:  # operands by name
                 args = args + tuple(kwargs.get(n) for n in names[len(args):])
-            amount = rule(args, result)
-            tally.product(flops.format_of(torch, args[0].dtype, convolves or recurs), amount, least_of(args, result) if convolves else amount)
             if counters.begun is not None:
                 counters.begun()
+            amount = rule(args, result)
+            tally.product(flops.format_of(torch, args[0].dtype, convolves or recurs), amount, least_of(args, result) if convolves else amount)
 
     return count
 

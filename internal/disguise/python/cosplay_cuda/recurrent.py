@@ -295,11 +295,13 @@ class Networks:
             return self.shapes.like(self.empty(size, dtype=dtype, device="meta"), 0)
 
     def counted(self, launches, flops, dtype):
-        tally = self.at(0).tally
+        tally, counters = self.at(0).tally, self.devices.counters
+        if counters.begun is not None:
+            counters.begun()
         tally.product(format_of(self.torch, dtype, True), flops, flops)
         before, tally.launches = tally.launches, tally.launches + launches
         if before >> 6 != tally.launches >> 6:
-            self.devices.counters.progress()
+            counters.progress()
 
     def anchor(self):
         with whole.Off():

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	goruntime "runtime"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"cosplay/catalog"
 	"cosplay/internal/capacity"
@@ -86,13 +82,6 @@ Exit codes: 1 if no GPU runs the command, or one that --need names does not; 130
 	f.StringVar(&flags.junit, "junit", "", "write the result as JUnit XML to this `file`")
 	f.BoolVar(&flags.markdown, "markdown", false, "write Markdown, for a pull request")
 	return cmd
-}
-
-// attempt is a run of the command on a card.
-type attempt struct {
-	capacity.Trial
-	render.JUnitView
-	output string // the end of what the command printed, or why its session could not be created
 }
 
 // finder runs the command on cards until the smallest is known.
@@ -252,139 +241,6 @@ func (f *finder) withValues() bool {
 	return false
 }
 
-// tryAll runs the command on cards, on as many at a time as the machine has room for. One that fails beside others, and not for lack of
-// memory, runs again alone: two may need the same port or file.
-func (f *finder) tryAll(ctx context.Context, cards []int) {
-	var names []string
-	for _, card := range cards {
-		names = append(names, render.CardName(f.search.Cards[card].Target()))
-	}
-	fmt.Fprintf(f.Err, "Running on %s ...\n", strings.Join(names, ", "))
-	var (
-		lock  sync.Mutex
-		group sync.WaitGroup
-		slots = make(chan struct{}, f.atOnce())
-	)
-	for _, card := range cards {
-		group.Add(1)
-		slots <- struct{}{}
-		go func() {
-			defer group.Done()
-			a := f.try(ctx, card)
-			lock.Lock()
-			f.attempts[card] = a
-			lock.Unlock()
-			<-slots
-		}()
-		if f.signals.Pending() {
-			break
-		}
-	}
-	group.Wait()
-	for _, card := range cards {
-		if f.attempts[card].Result == capacity.Failed && len(cards) > 1 && !f.signals.Pending() {
-			f.attempts[card] = f.try(ctx, card)
-		}
-	}
-}
-
-// processMiB is the memory of this machine that a PyTorch process takes beside its tensors.
-const processMiB = 2 << 10
-
-// atOnce is the number of runs for which this machine has processors and memory. With shapes the tensors take none. On hardware the runs
-// could take the GPU's room from each other.
-func (f *finder) atOnce() int {
-	need := processMiB
-	if _, t, _ := f.search.Reference(); f.compute == "cpu" {
-		need += t.PeakMiB
-	}
-	var memory unix.Sysinfo_t
-	if f.compute == "" || unix.Sysinfo(&memory) != nil {
-		return 1
-	}
-	return max(1, min(goruntime.NumCPU(), int(uint64(memory.Totalram)*uint64(memory.Unit)>>20)/need))
-}
-
-// try runs the command on a card.
-func (f *finder) try(ctx context.Context, card int) attempt {
-	target := f.search.Cards[card].Target()
-	session := f.flags.session
-	session.Target = target.Key
-	if f.compute != "" {
-		session.Alone, session.Compute, session.Runtime = true, f.compute, "process"
-		session.Simulate = fmt.Sprintf("%d x %s", max(1, session.GPUs), simulatedFor(target))
-	}
-	said, printed := &tail{}, &tail{}
-	quiet := *f.invocation
-	quiet.Streams = Streams{In: strings.NewReader(""), Out: terminal.NewWriter(said), Err: terminal.NewWriter(said)}
-	quiet.stdout, quiet.stderr, quiet.projects = printed, printed, nil
-	a := attempt{JUnitView: render.JUnitView{Command: terminal.ShellWords(f.argv), Began: time.Now(), Targets: catalog.Targets}}
-	ctx, release := f.limited(ctx)
-	defer release()
-	err := quiet.runOnce(ctx, session, f.argv, waitFlag{}, &a.JUnitView)
-	a.Took = time.Since(a.Began)
-	var code exit
-	if errors.As(err, &code) {
-		a.Code = int(code)
-	} else if err != nil {
-		a.Code, a.Failure = exitError, err
-		fmt.Fprintln(said, err)
-	}
-	switch a.output = printed.String(); {
-	case !a.Ran:
-		a.output = said.String()
-	case a.Failure != nil:
-		a.output += a.Failure.Error()
-	}
-	a.Trial = trialOf(a.JUnitView)
-	a.Seconds = a.Took.Seconds()
-	return a
-}
-
-// A run that takes so much longer than that with the largest memory does not end: it may try for ever to make room.
-const (
-	longer = 10
-	least  = time.Minute
-)
-
-// limited is the context of a run.
-func (f *finder) limited(ctx context.Context) (context.Context, func()) {
-	card, _, tried := f.search.Reference()
-	if !tried {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, max(least, longer*f.attempts[card].Took))
-}
-
-// trialOf is what a run says about its card.
-func trialOf(v render.JUnitView) capacity.Trial {
-	t := capacity.Trial{PeakMiB: v.Used.PeakMiB}
-	ranOut := v.Used.RanOut() > 0
-	for _, p := range v.Report.Programs {
-		t.Caught += p.OutOfMemory
-		t.Rescued += p.Rescued
-		ranOut = ranOut || p.RanOut()
-	}
-	if len(v.Report.Programs) == 0 {
-		t.Caught = v.Used.Overcome
-	}
-	switch {
-	case !v.Ran:
-		t.Result = capacity.Absent
-	case v.Code == 0 && t.PeakMiB == 0: // nothing is known of it
-		t.Result = capacity.Failed
-	case v.Code == 0 && t.Caught+t.Rescued > 0:
-		t.Result = capacity.Squeezed
-	case v.Code == 0:
-		t.Result = capacity.Fits
-	case ranOut || t.Caught > 0:
-		t.Result = capacity.TooSmall
-	default:
-		t.Result = capacity.Failed
-	}
-	return t
-}
-
 // view is what fits shows.
 func (f *finder) view(needed []resource.Target, took time.Duration) render.FitsView {
 	view := render.FitsView{Argv: f.argv, Command: terminal.ShellWords(f.argv), Compute: f.compute, Verdicts: f.search.Verdicts(), Needed: needed, Took: took, Runs: len(f.attempts)}
@@ -408,21 +264,6 @@ func (f *finder) view(needed []resource.Target, took time.Duration) render.FitsV
 		}
 	}
 	return view
-}
-
-// largest is the program that used most memory; nil if none reports.
-func (a attempt) largest() *resource.ProgramReport {
-	reserved := func(p resource.ProgramReport) int64 {
-		if p.Fullest == nil {
-			return 0
-		}
-		return p.Fullest.Reserved
-	}
-	if len(a.Report.Programs) == 0 {
-		return nil
-	}
-	p := slices.MaxFunc(a.Report.Programs, func(p, q resource.ProgramReport) int { return int(min(1, max(-1, reserved(p)-reserved(q)))) })
-	return &p
 }
 
 func (f *finder) print(view render.FitsView) error {

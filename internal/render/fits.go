@@ -267,6 +267,18 @@ func resultCell(v capacity.Verdict) line {
 	return inked(dim, "not tried")
 }
 
+// TrialWords say how a run on a card ended.
+func TrialWords(t resource.Target, trial capacity.Trial) string {
+	result := map[capacity.Result]string{capacity.Fits: "runs", capacity.TooSmall: "out of memory", capacity.Absent: "no session"}[trial.Result]
+	switch trial.Result {
+	case capacity.Squeezed:
+		result = "runs, " + brief(trial)
+	case capacity.Failed:
+		result = "failed"
+	}
+	return fmt.Sprintf("%s: %s, peak %s, %s", t.ShortName(), result, mib(trial.PeakMiB), secondsWords(trial.Seconds))
+}
+
 // pressure says what the command had to do to fit.
 func pressure(t capacity.Trial) string {
 	var all []string

@@ -445,6 +445,12 @@ def replica(rank, port):
     parallel(torch.ones(4, 3).to(rank)).sum().backward()
     assert module.weight.grad.device == torch.device("cuda", rank) and module.weight.grad.sum() == 24
     torch.distributed.destroy_process_group()
+    # Again on the same port, whose store may still be there.
+    torch.distributed.init_process_group("nccl", init_method="tcp://127.0.0.1:%d" % port, rank=rank, world_size=2)
+    total = torch.ones(3, device=rank)
+    torch.distributed.all_reduce(total)
+    assert total.tolist() == [2] * 3
+    torch.distributed.destroy_process_group()
 
 
 @case

@@ -1,4 +1,5 @@
 """Process groups: "nccl" is carried by gloo between the processes of a host."""
+import contextlib
 import datetime
 import functools
 import sys
@@ -58,7 +59,8 @@ class Groups:
             kwargs.pop("device_id", None)
             if "nccl" in shown(backend):
                 kwargs.pop("pg_options", None)
-            start(gloo(backend), *args, **kwargs)
+            with self.own_keys():
+                start(gloo(backend), *args, **kwargs)
             names[None] = shown(backend)
             self.kept.append(self.c10d._get_default_group())
             self.devices.counters.rank = dist.get_rank()
@@ -83,6 +85,17 @@ class Groups:
             return "nccl" if "nccl" in self.name(group) else self.name(group)
 
         return ("init_process_group", init_process_group), ("new_group", new_group), ("get_backend", get_backend)
+
+    @contextlib.contextmanager
+    def own_keys(self):
+        """A group that is kept keeps its store, and PyTorch gives one of the same port to the next default group: it needs other keys there."""
+        PrefixStore, number = self.c10d.PrefixStore, len(self.kept)
+        if number:
+            self.c10d.PrefixStore = lambda prefix, store: PrefixStore("%s/%d" % (prefix, number), store)
+        try:
+            yield
+        finally:
+            self.c10d.PrefixStore = PrefixStore
 
     def name(self, group):
         """What the program called the backend of a group."""

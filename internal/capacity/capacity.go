@@ -133,7 +133,7 @@ func (s *Search) first() int {
 
 // Next are the cards to try next, together; none if all is decided. First comes a large card, whose peak tells near which size the program
 // begins to fit. Then come that size, and of each generation the next smaller card; then, of each generation, cards between the largest one
-// on which the program does not run and the smallest of all on which it does.
+// on which the program does not run and the smallest of all on which it does; last, those that are in doubt.
 func (s *Search) Next() []int {
 	reference, t, tried := s.Reference()
 	if card := s.first(); card >= 0 && (!tried || card > reference && (t.Result == TooSmall || t.Result == Squeezed)) {
@@ -152,11 +152,43 @@ func (s *Search) Next() []int {
 	for _, generation := range s.generations() {
 		next = append(next, s.between(generation, smallest)...)
 	}
+	if len(next) == 0 {
+		next = s.doubtful(t)
+	}
 	slices.Sort(next)
 	return slices.Compact(next)
 }
 
+// doubtful are, of each generation, the smallest card that is only thought to run the program: another generation can need more. A card with
+// plenty of memory is not in doubt.
+func (s *Search) doubtful(reference Trial) (cards []int) {
+	for _, generation := range s.generations() {
+		fails := 0
+	smallest:
+		for i, c := range s.Cards {
+			if c.Generation != generation {
+				continue
+			}
+			r, _ := s.conclude(i, reference)
+			switch tried := s.trials[i].Result; {
+			case tried == TooSmall:
+				fails = c.MemoryMiB
+				continue
+			case tried == Untried && !r.Runs() || tried == Absent || tried == Failed:
+				continue
+			case tried == Untried && float64(c.MemoryMiB) < coarse*float64(fails) && fails >= reference.PeakMiB:
+				continue // near one that is larger than the reference's peak, and too small
+			case tried == Untried && c.MemoryMiB < plenty*reference.PeakMiB:
+				cards = append(cards, i)
+			}
+			break smallest
+		}
+	}
+	return cards
+}
+
 const (
+	plenty = 2    // times the peak
 	coarse = 1.06 // between sizes that are tried one after the other where one end is not known
 	surely = 1.5  // a card with that much less memory than one on which the program does not run is not tried
 )

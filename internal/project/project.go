@@ -59,6 +59,7 @@ func (p *Project) Name() string { return filepath.Base(p.Dir) }
 // Close ends the agents and releases the lock.
 func (p *Project) Close() error {
 	p.Machine.Close()
+	p.handOver()
 	return p.Unlock()
 }
 
@@ -83,13 +84,14 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	if err := p.Store.Writable(state.RoomToDestroy(0)); err != nil { // checkRoom checks what the plan needs
 		return err
 	}
+	defer p.handOver() // a user may read the state while the command runs
 	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command, p.Waiting)
 	if err != nil {
 		return err
 	}
 	p.lock, p.command, p.Machine.Hold = lock, command, lock.File()
 	durable.Sweep(p.Store.Path)
-	return nil
+	return p.checkOwner(true)
 }
 
 // Locked reports whether the project has the lock, which means that an apply is under way.
@@ -100,6 +102,7 @@ func (p *Project) Unlock() error {
 	if p.lock == nil {
 		return nil
 	}
+	p.handOver()
 	lock := p.lock
 	p.lock, p.Machine.Hold = nil, nil
 	return lock.Release()

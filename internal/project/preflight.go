@@ -102,7 +102,7 @@ func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 	policy, unread := agent.ReadPolicy()
 	who := agent.SubjectOf(os.Getuid())
 	live, _ := f.Live.Host(h.Config.Name)
-	has := agent.SlicesOf(live.Ledger, who.UID)
+	has, planned := agent.SlicesOf(live.Ledger, who.UID), map[string]int{}
 	for _, step := range f.Plan.Steps {
 		var wish agent.Wish
 		host := ""
@@ -115,7 +115,7 @@ func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 				continue
 			}
 		case plan.CreateSlice:
-			host, wish = op.Session.Slice.Host, agent.Wish{GPU: op.Session.Slice.GPU, Slice: true}
+			host, wish = op.Session.Slice.Host, agent.Wish{GPU: op.Session.Slice.GPU, Slice: true, Before: planned}
 		case plan.DestroySlice:
 			has[op.Slice.GPU]--
 		default: // the rules are about changes of GPUs
@@ -128,7 +128,7 @@ func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 			err = policy.Permit(who, wish, has)
 		}
 		if wish.Slice {
-			has[wish.GPU]++
+			planned[wish.GPU]++
 		}
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: warn, Advice: prose.AdviceOf(err),

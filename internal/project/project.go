@@ -47,6 +47,7 @@ type Project struct {
 	once      bool            // it is a run's, with its own folder
 	silent    map[string]bool // hosts whose engine did not answer when the run began
 	queued    bool            // it waits for its turn, or has it
+	turn      *Turn           // nil before that
 
 	timestamp string // the value of plantimestamp()
 

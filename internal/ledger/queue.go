@@ -179,7 +179,7 @@ func (b Book) recordLate(late []ticket, now time.Time) {
 		if t.unused(now) {
 			why = fmt.Sprintf("it did not use the room that was there for %s, so its turn in the queue passed on", ignored)
 		}
-		_ = b.Record(Attempted{At: now.UTC().Format(time.RFC3339), User: t.User, UID: t.UID, Op: "queue", GPU: t.GPUs[0], Refused: why}) // the queue counts more than the line
+		_ = b.Record(Attempted{At: Stamp(now), User: t.User, UID: t.UID, Op: "queue", GPU: t.GPUs[0], Refused: why}) // the queue counts more than the line
 	}
 }
 

@@ -63,7 +63,7 @@ func TestPrivilegedPolicy(t *testing.T) {
 	place := func(start int) order {
 		return order{"gpu": first, "host": "lab", "profile": "1g.18gb", "start": start, "size": 1}
 	}
-	if said := w.ask(of("one", first).with(creates(place(3), place(4), place(5)))); strings.Count(said, "more than 2 slices, and bob has 2") != 2 {
+	if said := w.ask(of("one", first).with(creates(place(3), place(4), place(5)))); strings.Count(said, "more than 2 slices: bob has 1, and this asks for 2 or more") != 2 {
 		t.Errorf("three slices at once: %q", said)
 	}
 	w.granted(of("one", first).with(order{"op": "destroy-slice", "slice": m.gpus()[0].Slices[1]}))

@@ -71,9 +71,10 @@ func TestPrivileged(t *testing.T) {
 	// Without a rule nothing is done, and the missing rule is printed.
 	rule := "ann ALL=(root) NOPASSWD: " + installed + " agent --privileged --library " + hardware
 	m.fails(ann, project, apply, "takes root", rule, "cosplay doctor")
-	if f := m.doctor(ann, project)["privilege"]; f.Grade != "notice" || f.Line != rule {
+	if f := m.doctor(ann, project)["privilege"]; f.Grade != "missing" || f.Line != rule {
 		t.Errorf("doctor says %+v", f)
 	}
+	m.fails(ann, project, []string{installed, "doctor"}, "only root can change GPUs")
 	if m.state() != before || len(m.book()) > 0 {
 		t.Fatal("something was changed")
 	}

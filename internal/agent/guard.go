@@ -104,8 +104,7 @@ func (g *guard) mayTouch(l *nvmlLibrary, r request, more int) error {
 		if err != nil {
 			return err
 		}
-		has = SlicesOf(pages, g.uid)
-		has[r.GPU] += more
+		has, wish.Before = SlicesOf(pages, g.uid), map[string]int{r.GPU: more}
 		if ledger.Lists(page, r.Holder, r.Slice.Slice) { // a second try
 			has[r.GPU]--
 		}

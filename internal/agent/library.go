@@ -34,6 +34,7 @@ type nvmlLibrary struct {
 	guard      *guard              // of a child that works as root for others; else nil
 	place      io.Closer           // counts this agent among those of its user while it runs
 	waiter     ledger.Waiter       // its client's, in the queue
+	wanted     request             // what the waiter waits for
 	events     nvml.EventSet       // nil until the client waits for one
 	broken     error               // why it could not be opened
 

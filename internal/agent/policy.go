@@ -18,7 +18,8 @@ import (
 // rule: a UUID or * for each GPU, and then words. Without the file, users may change everything.
 const PolicyFile = "/etc/cosplay/gpus"
 
-// Policy is what the admin of a host permits its users. The first rule that names a GPU and a user applies.
+// Policy is what the admin of a host permits its users. The first rule that names a GPU and a user applies. A GPU that a
+// rule names for users or groups is theirs alone: a later * does not mean it.
 type Policy struct {
 	path  string
 	rules []rule
@@ -140,10 +141,15 @@ func (r *rule) permit(words []string) error {
 	return nil
 }
 
-// governs is the rule that applies to a user and a GPU.
-func (p Policy) governs(who Subject, gpu string) (r rule, found bool, err error) {
+// reserves reports whether a rule gives its GPU to some users only.
+func (r rule) reserves() bool {
+	return r.gpu != "*" && len(r.users)+len(r.groups) > 0 && !slices.Contains(r.manage, "none")
+}
+
+// governs is the rule that applies to a user and a GPU or, if none does, the one that reserves the GPU for others.
+func (p Policy) governs(who Subject, gpu string) (reserved rule, found bool, err error) {
 	for _, r := range p.rules {
-		if r.gpu != "*" && r.gpu != gpu {
+		if r.gpu != gpu && (r.gpu != "*" || reserved.reserves()) {
 			continue
 		}
 		if len(r.groups) > 0 && who.Err != nil {
@@ -155,8 +161,11 @@ func (p Policy) governs(who Subject, gpu string) (r rule, found bool, err error)
 		if all || named || member {
 			return r, true, nil
 		}
+		if r.reserves() {
+			reserved = r
+		}
 	}
-	return rule{}, false, nil
+	return reserved, false, nil
 }
 
 func (p Policy) at(r rule) string { return fmt.Sprintf("%s:%d (%s)", p.path, r.line, r.text) }
@@ -167,6 +176,7 @@ type Wish struct {
 	Setting *resource.Setting // nil for another change
 	Slice   bool              // one more slice
 	Whole   bool              // the GPU without MIG
+	Before  map[string]int    // slices by GPU that the user gets before this one by the same plan or request
 }
 
 // Permit refuses what no rule permits. has counts the slices that the user has on a GPU, over all projects.
@@ -179,7 +189,11 @@ func (p Policy) Permit(who Subject, wish Wish, has map[string]int) error {
 		return err
 	}
 	if !found {
-		return prose.Advice{What: fmt.Sprintf("no rule of %s permits %s to change %s", p.path, who.Name, wish.GPU), Fix: "leave it out of gpus in the host block, or ask the admin of the host for a rule"}
+		what := fmt.Sprintf("no rule of %s permits %s to change %s", p.path, who.Name, wish.GPU)
+		if r.reserves() {
+			what += fmt.Sprintf(", which line %d (%s) reserves", r.line, r.text)
+		}
+		return prose.Advice{What: what, Fix: "leave it out of gpus in the host block, or ask the admin of the host for a rule"}
 	}
 	not := func(what, fix string) error {
 		return prose.Advice{What: fmt.Sprintf("the rule %s does not permit %s %s", p.at(r), who.Name, what), Fix: fix + ", or ask the admin of the host"}
@@ -195,16 +209,27 @@ func (p Policy) Permit(who Subject, wish Wish, has map[string]int) error {
 	case !wish.Slice || r.slices == unbounded:
 		return nil
 	}
-	sum := 0
-	for gpu, count := range has {
+	now, before := p.under(r, who, has), p.under(r, who, wish.Before)
+	switch what := "more than " + prose.Count(r.slices, "slice"); {
+	case now+before < r.slices:
+		return nil
+	case before == 0:
+		return not(fmt.Sprintf("%s, and %s has %d", what, who.Name, now), "destroy a session first")
+	case now == 0:
+		return not(fmt.Sprintf("%s, and this asks for %d or more", what, before+1), "write fewer sessions")
+	default:
+		return not(fmt.Sprintf("%s: %s has %d, and this asks for %d or more", what, who.Name, now, before+1), "write fewer sessions, or destroy one first")
+	}
+}
+
+// under sums slices by GPU over the GPUs of a rule.
+func (p Policy) under(r rule, who Subject, all map[string]int) (sum int) {
+	for gpu, count := range all {
 		if same, found, err := p.governs(who, gpu); err == nil && found && same.line == r.line {
 			sum += count
 		}
 	}
-	if sum >= r.slices {
-		return not(fmt.Sprintf("more than %s, and %s has %d", prose.Count(r.slices, "slice"), who.Name, sum), "destroy a session first")
-	}
-	return nil
+	return sum
 }
 
 // Rule is the line that applies to a user and a GPU, "" without one; false without a policy.

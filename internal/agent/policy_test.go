@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,6 +48,10 @@ func TestPolicy(t *testing.T) {
 		"by a group with the name of a user": {"* user=staff group=wheel", take, nil, "no rule of rules"},
 		"of two rules the first":             {"GPU-a user=ann manage=none\n*", Wish{GPU: "GPU-a", Setting: &clock}, nil, "the rule rules:1 (GPU-a user=ann manage=none) does not permit ann to change the SM clock of GPU-a"},
 		"and not the one of another user":    {"GPU-a user=bob manage=none\n*", Wish{GPU: "GPU-a", Setting: &clock}, nil, ""},
+		"a GPU that is another user's":       {"GPU-a user=bob\n* group=staff", take, nil, "which line 1 (GPU-a user=bob) reserves"},
+		"one that a later line shares":       {"GPU-a user=bob\n* group=staff\nGPU-a user=ann", take, nil, ""},
+		"one that an earlier line shares":    {"* group=staff\nGPU-a user=bob", take, nil, ""},
+		"one for a group":                    {"GPU-a group=lab\n*", take, nil, "reserves"},
 		"a permitted setting":                {"* manage=clocks,slices", Wish{GPU: "GPU-a", Setting: &clock}, nil, ""},
 		"another setting":                    {"* manage=clocks,slices", Wish{GPU: "GPU-a", Setting: &mig}, nil, `leave "mig-mode" out of manage in the host block`},
 		"no slices":                          {"* manage=clocks", slice, nil, "does not permit ann to create slices"},
@@ -63,12 +68,74 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
+	asks := Wish{GPU: "GPU-a", Slice: true, Before: map[string]int{"GPU-a": 2}}
+	for _, test := range []struct {
+		has  int
+		want string
+	}{{0, "more than 2 slices, and this asks for 3 or more"}, {1, "more than 2 slices: ann has 1, and this asks for 3 or more"}} {
+		if err := permitting(t, "* slices=2").Permit(ann, asks, map[string]int{"GPU-a": test.has}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("with %d: %v, want %q", test.has, err, test.want)
+		}
+	}
 	unknown := Subject{Name: "ann", UID: 1234, Err: os.ErrInvalid}
 	if err := permitting(t, "* group=students slices=1\n*").Permit(unknown, take, nil); err == nil || !strings.Contains(err.Error(), "are not known") {
 		t.Errorf("a user whose groups are not known: %v", err)
 	}
 	if err := permitting(t, "* user=ann\n* group=students").Permit(unknown, take, nil); err != nil {
 		t.Errorf("a user whom an earlier rule names: %v", err)
+	}
+}
+
+// TestDocumentedRules: each example of rules in the documents means what the text beside it says, for two users.
+func TestDocumentedRules(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/shared-host.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples []Policy
+	for _, fence := range strings.Split(string(doc), "```")[1:] {
+		if strings.HasPrefix(fence, "\n#") {
+			text := regexp.MustCompile("#.*").ReplaceAllString(fence, "")
+			examples = append(examples, permitting(t, text))
+		}
+	}
+	ann := Subject{Name: "ann", UID: 1234, Groups: []string{"staff"}}
+	bob := Subject{Name: "bob", UID: 1235, Groups: []string{"students"}}
+	eve := Subject{Name: "eve", UID: 1236, Groups: []string{"staff"}}
+	const hers, other = "GPU-4973ad69-b083-cfe1-e855-a6bb200f3157", "GPU-b"
+	clock := resource.SMClock
+	tests := [][]struct {
+		who  Subject
+		wish Wish
+		has  int
+		may  bool
+	}{{
+		{ann, Wish{GPU: hers, Whole: true}, 0, true},
+		{ann, Wish{GPU: other, Whole: true}, 0, true},
+		{eve, Wish{GPU: hers}, 0, false},
+		{eve, Wish{GPU: other, Setting: &clock}, 0, true},
+		{bob, Wish{GPU: hers, Slice: true}, 0, false},
+		{bob, Wish{GPU: other, Slice: true}, 1, true},
+		{bob, Wish{GPU: other, Slice: true}, 2, false},
+		{bob, Wish{GPU: other, Setting: &clock}, 0, false},
+		{bob, Wish{GPU: other, Whole: true}, 0, false},
+	}, {
+		{ann, Wish{GPU: hers, Setting: &clock}, 0, true},
+		{bob, Wish{GPU: hers, Setting: &clock}, 0, false},
+		{bob, Wish{GPU: hers, Slice: true}, 0, true},
+		{bob, Wish{GPU: hers, Slice: true}, 1, false},
+		{eve, Wish{GPU: hers}, 0, false},
+		{eve, Wish{GPU: other}, 0, true},
+	}}
+	if len(examples) != len(tests) {
+		t.Fatalf("the document has %d examples, and %d are tested", len(examples), len(tests))
+	}
+	for i, example := range examples {
+		for _, test := range tests[i] {
+			if err := example.Permit(test.who, test.wish, map[string]int{other: test.has, hers: test.has}); (err == nil) != test.may {
+				t.Errorf("example %d, %s, %+v with %d: %v", i, test.who.Name, test.wish, test.has, err)
+			}
+		}
 	}
 }
 

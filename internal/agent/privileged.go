@@ -85,11 +85,15 @@ func newGuard(environ []string, in io.Reader) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{uid: uid, user: fmt.Sprintf("uid %d", uid), policy: PolicyFile, in: 0}
+	return &guard{uid: uid, user: userName(uid), policy: PolicyFile, in: 0}, nil
+}
+
+// userName is the name of a user for others to read.
+func userName(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		g.user = u.Username
+		return u.Username
 	}
-	return g, nil
+	return fmt.Sprintf("uid %d", uid)
 }
 
 // caller is the user on the other side, as sudo states or, for a socket, the kernel. Under

@@ -54,6 +54,7 @@ type request struct {
 	AsItIs   bool     // release it, other holders restore it
 	Abandon  bool     // release it although the baseline cannot be restored
 	GPUs     []string // on which the project could get room, with opQueue
+	Room     []int    // the memory of each session that it waits for, in MiB, with opQueue
 
 	TimeSlices bool // read the lengths of time slices, too
 }
@@ -93,6 +94,9 @@ func (r request) check() error {
 	case opQueue:
 		if len(r.GPUs) == 0 {
 			return bad("it names no GPU")
+		}
+		if len(r.Room) > maxRoom {
+			return bad(fmt.Sprintf("it waits for room for %d sessions, of which %d are permitted", len(r.Room), maxRoom))
 		}
 		return nil
 	case opClock, opLeave, opRelease:
@@ -135,6 +139,9 @@ func (r request) alters() bool {
 	}
 	return true
 }
+
+// maxRoom bounds how many sessions wait for room with one ticket.
+const maxRoom = 1 << 14
 
 func (r request) onlyLedger() bool { return r.Op == opTake || r.Op == opLeave || r.Op == opRelease }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
 
@@ -19,8 +20,42 @@ func (l *nvmlLibrary) wait(r request) (*Place, error) {
 		}
 		who = resource.Holder{User: l.guard.user, UID: &l.guard.uid}
 	}
+	if !l.waiter.Waits() {
+		l.wanted = r // later requests do not change it
+	}
 	number, ahead, err := l.waiter.Ask(l.book, who, r.GPUs, time.Now())
+	if err == nil && ahead == 0 {
+		err = l.found(l.wanted)
+	}
 	return &Place{number, ahead}, err
+}
+
+// found notes whether the room is there that the first in the queue waits for. A client that wants more than empty GPUs
+// have has its turn as if the room were there.
+func (l *nvmlLibrary) found(r request) error {
+	pages, err := l.book.Read()
+	if err != nil {
+		return err
+	}
+	devices, _, err := l.devices()
+	if err != nil {
+		return err
+	}
+	var gpus, empty []resource.GPU
+	for _, d := range devices {
+		if !slices.Contains(r.GPUs, d.uuid) {
+			continue
+		}
+		gpu, err := d.read()
+		if err != nil {
+			continue // no project can use it now
+		}
+		gpus = append(gpus, gpu)
+		gpu.Slices, gpu.Processes = nil, nil
+		empty = append(empty, gpu)
+	}
+	room := ledger.HasRoom(gpus, pages, r.Room) || !ledger.HasRoom(empty, nil, r.Room)
+	return l.waiter.Found(l.book, room, time.Now())
 }
 
 func (g *guard) mayWait(l *nvmlLibrary, gpus []string) error {
@@ -47,9 +82,10 @@ func (g *guard) mayWait(l *nvmlLibrary, gpus []string) error {
 	return nil
 }
 
-// Queue takes a ticket of the host's queue for some GPUs or, with one, says that the waiter is still there.
-func (c *Client) Queue(ctx context.Context, gpus []string) (Place, error) {
-	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opQueue, GPUs: gpus}, readDeadline)
+// Queue takes a ticket of the host's queue for some GPUs or, with one, says that the waiter is still there. room is the
+// memory of each session that it waits for, in MiB.
+func (c *Client) Queue(ctx context.Context, gpus []string, room []int) (Place, error) {
+	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opQueue, GPUs: gpus, Room: room}, readDeadline)
 	if err != nil {
 		return Place{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -168,15 +169,28 @@ func (l *nvmlLibrary) record(r request, was string, answer response, refused err
 }
 
 func (l *nvmlLibrary) attempted(r request, was string, refused error) ledger.Attempted {
-	a := ledger.Attempted{At: time.Now().UTC().Format(time.RFC3339), UID: os.Getuid(), Op: r.kind(), GPU: r.GPU, Was: was, Value: r.value(),
-		Lineage: r.Holder.Lineage, State: r.Holder.State, User: r.Holder.User}
-	if l.guard != nil {
-		a.UID, a.User = l.guard.uid, l.guard.user // not those of the request
+	a := ledger.Attempted{At: ledger.Stamp(time.Now()), Op: r.kind(), GPU: r.GPU, Was: was, Value: r.value(),
+		Lineage: r.Holder.Lineage, State: r.Holder.State}
+	a.UID, a.User = l.actor()
+	if whose := r.Holder.User; whose != a.User && a.UID == 0 { // only root acts for others
+		a.For = whose
 	}
 	if refused != nil {
 		a.Refused = refused.Error()
 	}
 	return a
+}
+
+// actor is the user who makes the requests, as the kernel or sudo states, and not those.
+func (l *nvmlLibrary) actor() (uid int, name string) {
+	if l.guard != nil {
+		return l.guard.uid, l.guard.user
+	}
+	uid = os.Getuid()
+	if said, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil && uid == 0 {
+		uid = said
+	}
+	return uid, userName(uid)
 }
 
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {

@@ -28,6 +28,7 @@ type wireRequest struct {
 	AsItIs   bool              `json:"as_it_is,omitzero"`
 	Abandon  bool              `json:"abandon,omitzero"`
 	GPUs     []string          `json:"gpus,omitzero"`
+	Room     []int             `json:"room,omitzero"`
 
 	TimeSlices bool `json:"timeslices,omitzero"`
 }
@@ -254,7 +255,7 @@ type wireLeft struct {
 
 func (r request) wire() wireRequest {
 	w := wireRequest{Version: r.Version, Op: r.Op, Deadline: r.Deadline, GPU: r.GPU, Setting: r.Setting, Value: r.Value, Slice: point(r.Slice, sliceToWire),
-		Creates: prose.Each(r.Creates, func(c creation) wireCreation { return wireCreation{placementToWire(c.Slice), wireNeed(c.Need)} }), Holder: holderToWire(r.Holder), AsItIs: r.AsItIs, Abandon: r.Abandon, GPUs: r.GPUs, TimeSlices: r.TimeSlices}
+		Creates: prose.Each(r.Creates, func(c creation) wireCreation { return wireCreation{placementToWire(c.Slice), wireNeed(c.Need)} }), Holder: holderToWire(r.Holder), AsItIs: r.AsItIs, Abandon: r.Abandon, GPUs: r.GPUs, Room: r.Room, TimeSlices: r.TimeSlices}
 	if t := r.Take; t != nil {
 		w.Take = &wireTake{Baseline: t.Baseline, LockBefore: t.LockBefore, FromState: t.FromState, Whole: t.Whole, Others: t.Others, Slices: prose.Each(t.Slices, sliceToWire)}
 	}
@@ -263,7 +264,7 @@ func (r request) wire() wireRequest {
 
 func (w wireRequest) request() request {
 	r := request{Version: w.Version, Op: w.Op, Deadline: w.Deadline, GPU: w.GPU, Setting: w.Setting, Value: w.Value, Slice: point(w.Slice, wireSlice.slice),
-		Creates: prose.Each(w.Creates, func(c wireCreation) creation { return creation{c.Slice.placement(), resource.Need(c.Need)} }), Holder: w.Holder.holder(), AsItIs: w.AsItIs, Abandon: w.Abandon, GPUs: w.GPUs, TimeSlices: w.TimeSlices}
+		Creates: prose.Each(w.Creates, func(c wireCreation) creation { return creation{c.Slice.placement(), resource.Need(c.Need)} }), Holder: w.Holder.holder(), AsItIs: w.AsItIs, Abandon: w.Abandon, GPUs: w.GPUs, Room: w.Room, TimeSlices: w.TimeSlices}
 	if t := w.Take; t != nil {
 		r.Take = &ledger.Take{Baseline: t.Baseline, LockBefore: t.LockBefore, FromState: t.FromState, Whole: t.Whole, Others: t.Others, Slices: prose.Each(t.Slices, wireSlice.slice)}
 	}

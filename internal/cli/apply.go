@@ -140,8 +140,8 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	}
 	a := &applying{invocation: inv, opened: p, o: o}
 	options, patience := project.ApplyOptions{Parallelism: o.parallelism, KeepPartial: o.keepPartial}, project.WithoutCalls
-	if o.destroy || inv.json {
-		patience = project.OnePlan
+	if o.destroy {
+		patience = project.AfterOthers
 	}
 	if saved != nil {
 		err = p.ApplySaved(ctx, saved, options, a)
@@ -236,8 +236,14 @@ func (inv *invocation) waits(by *durable.Holder) {
 
 // Applied shows the outcome, and chooses the exit code.
 func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result apply.Result, err error, again bool) error {
-	if a.keepsState(outlook.Plan) {
+	switch {
+	case a.keepsState(outlook.Plan):
 		return a.kept(ctx, outlook, result, err)
+	case again && project.Overtaken(result):
+		fmt.Fprintln(a.Err, "\nAnother project has changed the GPU since the plan was made. cosplay plans again.")
+		return nil
+	case again && a.json: // the last plan is the answer
+		return nil
 	}
 	_, noSMI := exec.LookPath("nvidia-smi")
 	view := render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Result: result, Err: err, Destroy: a.o.destroy, Flags: a.flags(), Narrowed: narrowed(a.o.aim),

@@ -38,13 +38,14 @@ const (
 	SecretsInEnv     Class = "secrets-open"
 	LifetimeEnded    Class = "expired"
 	MPSChanged       Class = "mps-daemon"
+	ProjectRemoved   Class = "project-removed" // all its sessions, by another user
 )
 
 // Classes are all, settings of GPUs included.
 func Classes() []Class {
 	all := []Class{
 		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
-		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded, MPSChanged,
+		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded, MPSChanged, ProjectRemoved,
 	}
 	for _, s := range resource.AllSettings {
 		all = append(all, SettingClass(s))
@@ -80,7 +81,15 @@ type Drift struct {
 
 	ByReboot bool `json:"by_reboot,omitempty"` // the host was rebooted, which explains it: HostRebooted stands for it
 
+	By Culprit `json:"-"` // who changed it, as the history of the host's ledger has it
+
 	Since string `json:"-"` // when it was first found, RFC 3339; "" where that is not recorded, and in a plan
+}
+
+// Culprit is a user who has changed something, and when.
+type Culprit struct {
+	User string // "" if it is not known
+	At   string // RFC 3339
 }
 
 func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {

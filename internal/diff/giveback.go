@@ -13,7 +13,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, placements resource.
 	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true, Abandon: o.AbandonBaseline}
 	book, inHand := live.Page(held.Host, held.UUID)
 	us, holds := book.Holder(prior.Lineage)
-	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
+	c.Take, c.Others = !holds && booked(live, held.Host), book.Binding(prior.Lineage)
 	c.setUpMPS(resource.Daemons{}, held.Daemons, live)
 	g, ok := live.GPU(held.Host, held.UUID)
 	if !ok { // not released to others, either: cosplay's slices and settings may come back with it

@@ -177,6 +177,18 @@ func running(pid, start string, since time.Time) bool {
 	return err == nil && (start == "" || now == start)
 }
 
+// Self identifies this process for Runs.
+func Self() string {
+	start, _ := startOf(os.Getpid()) // without it, the number alone counts
+	return fmt.Sprintf("%d-%s", os.Getpid(), start)
+}
+
+// Runs reports whether a process, as Self names it, still runs. since is when it was last known to.
+func Runs(process string, since time.Time) bool {
+	pid, start, _ := strings.Cut(process, "-")
+	return running(pid, start, since)
+}
+
 // startOf returns when a process started, in ticks since the boot. A zombie counts as ended.
 func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -76,10 +76,51 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	Moment("before %s", path)
 	defer Moment("after %s", path)
 	beside := renameio.WithTempDir(filepath.Dir(path)) // where Sweep looks
-	if err := renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode), beside); err != nil {
+	fresh, err := renameio.NewPendingFile(path, renameio.WithStaticPermissions(mode), beside)
+	if err != nil {
+		return named(path, err)
+	}
+	defer func() { _ = fresh.Cleanup() }()
+	_, err = fresh.Write(data)
+	if err = errors.Join(err, inherit(fresh.File, path)); err == nil {
+		err = fresh.CloseAtomicallyReplace()
+	}
+	if err != nil {
 		return named(path, err)
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+// inherit gives a file that root creates to the owner of the file that it replaces, or else of its folder: root may
+// work for a user, who goes on without root.
+func inherit(fresh *os.File, path string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var of unix.Stat_t
+	if unix.Lstat(path, &of) != nil && unix.Stat(filepath.Dir(path), &of) != nil || of.Uid == 0 {
+		return nil
+	}
+	return fresh.Chown(int(of.Uid), int(of.Gid))
+}
+
+// MakeFolder creates a folder and those above it that are missing, each with the owner of the one above.
+func MakeFolder(path string, mode os.FileMode) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(path, mode) // which fails if it is a file
+	}
+	if err := MakeFolder(filepath.Dir(path), mode); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, mode); err != nil {
+		return os.MkdirAll(path, mode) // another process was faster
+	}
+	made, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	return inherit(made, filepath.Dir(path))
 }
 
 // mostRead exceeds the size of any file of cosplay, in bytes.
@@ -172,7 +213,7 @@ func ReplaceFile(path string, data []byte, mode os.FileMode) error {
 		return named(path, err)
 	}
 	_, err = fresh.Write(data)
-	err = errors.Join(err, fresh.Chmod(mode), fresh.Close())
+	err = errors.Join(err, fresh.Chmod(mode), inherit(fresh, path), fresh.Close())
 	if err == nil {
 		err = os.Rename(fresh.Name(), path)
 	}

@@ -21,7 +21,7 @@ func CreateJournal(path string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the journal: %w", err)
 	}
-	if err := SyncDir(filepath.Dir(path)); err != nil {
+	if err := errors.Join(inherit(file, filepath.Dir(path)), SyncDir(filepath.Dir(path))); err != nil {
 		file.Close()
 		return nil, err
 	}

@@ -12,15 +12,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"cosplay/internal/durable"
 )
 
-// Attempted is one line of a user's history: a requested change and, if it was refused, why.
+// Attempted is one line of a user's history: a requested change and, if it was refused, why. User and UID are who made the
+// request.
 type Attempted struct {
 	At      string `json:"at"` // RFC 3339
 	User    string `json:"user"`
 	UID     int    `json:"uid"`
+	For     string `json:"for,omitempty"` // the user whose project it is, if that is another one
 	Op      string `json:"op"`
 	GPU     string `json:"gpu,omitempty"`
 	Was     string `json:"was,omitempty"` // the value before
@@ -29,6 +32,9 @@ type Attempted struct {
 	State   string `json:"state,omitempty"`
 	Refused string `json:"refused,omitempty"` // "" if it was done
 }
+
+// Stamp is a moment in RFC 3339 with microseconds: users have a file each, and the order of their lines counts.
+func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
 
 const (
 	maxHistory = 512 << 10 // bytes of a file; one older file is kept

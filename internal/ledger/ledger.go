@@ -173,7 +173,7 @@ func MaySet(g *resource.Page, lineage string, s resource.Settings) error {
 	if g.Leaving != "" && g.Leaving == lineage && !within(s, g.Baseline.Over(unlocked)) {
 		return refuse(planAgain, "the project restores the baseline of the GPU and may set nothing else")
 	}
-	others := g.Others(lineage)
+	others := g.Binding(lineage)
 	if len(others) == 0 || within(s, g.Set) {
 		return nil
 	}

@@ -26,7 +26,7 @@ func Leave(g *resource.Page, lineage string) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()
 	}
-	if others := g.Others(lineage); len(others) > 0 {
+	if others := g.Binding(lineage); len(others) > 0 {
 		return overtaken(planAgain, "%s has taken the GPU since the plan was made, so its settings stay", describe(others))
 	}
 	g.Leaving = lineage
@@ -41,7 +41,7 @@ func Release(g *resource.Page, who resource.Holder, p Parting) error {
 	if !holds {
 		return nil
 	}
-	last := len(g.Holders) == 1
+	last := len(g.Binding(who.Lineage)) == 0
 	if last && p.AsItIs {
 		return overtaken(planAgain, "the others have left the GPU since the plan was made, so that its baseline is for this project to restore")
 	}

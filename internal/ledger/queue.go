@@ -21,7 +21,7 @@ import (
 // valid as long as its agent has its lock, so that the end of a client, however it ends, removes it. It is not written
 // to the disk at once: nothing of it outlives a reboot.
 
-// ignored is how long the first in the queue may be silent before it loses its turn.
+// ignored is how long the first in the queue may be silent, or leave room unused, before it loses its turn.
 const ignored = 10 * time.Second
 
 // maxTickets bounds the queue of a host.
@@ -33,8 +33,11 @@ type ticket struct {
 	User   string    `json:"user"`
 	GPUs   []string  `json:"gpus"` // UUIDs of the GPUs on which it could get room
 	Since  time.Time `json:"since"`
-	Seen   time.Time `json:"seen"` // when it last asked
-	Turn   time.Time `json:"turn"` // since when no other is before it; zero before that
+	Seen   time.Time `json:"seen"`             // when it last asked
+	Turn   time.Time `json:"turn"`             // since when no other is before it; zero before that
+	Room   time.Time `json:"room"`             // since when it has its turn and the room that it wants is there; zero without
+	Passed bool      `json:"passed,omitempty"` // it has left room unused: commands that do not wait need not respect it
+	Agent  string    `json:"agent"`            // the process that has its lock
 }
 
 func (t ticket) shares(gpus []string) bool {
@@ -56,7 +59,7 @@ func (b Book) Waiting(now time.Time) (all []resource.Waiting, err error) {
 	}
 	tickets, err := b.tickets()
 	for _, t := range tickets {
-		if now.Sub(t.Seen) < ignored {
+		if !t.Passed && now.Sub(t.Seen) < ignored && durable.Runs(t.Agent, t.Seen) && !b.ended(t) {
 			all = append(all, resource.Waiting{Number: t.Number, User: t.User, GPUs: t.GPUs})
 		}
 	}
@@ -106,7 +109,7 @@ func (b Book) changeQueue(own int64, do func([]ticket) ([]ticket, error)) error 
 	return nil
 }
 
-// ended reports whether the agent of a ticket has ended.
+// ended reports whether the agent of a ticket has ended, as far as its lock shows it to this user.
 func (b Book) ended(t ticket) bool {
 	lock, err := b.lockNow(queueBytes + t.Number)
 	if err != nil {
@@ -122,6 +125,7 @@ func (w *Waiter) Ask(b Book, who resource.Holder, gpus []string, now time.Time) 
 	if b.Dir == "" {
 		return 0, 0, refuse("write a manage that changes something in the host block", "nothing of this host is managed, so it has no queue")
 	}
+	var late []ticket
 	err = b.changeQueue(w.number, func(tickets []ticket) ([]ticket, error) {
 		at := slices.IndexFunc(tickets, func(t ticket) bool { return w.number != 0 && t.Number == w.number })
 		if at < 0 {
@@ -135,17 +139,52 @@ func (w *Waiter) Ask(b Book, who resource.Holder, gpus []string, now time.Time) 
 			if who.UID != nil {
 				uid = *who.UID
 			}
-			tickets = append(tickets, ticket{Number: w.number, UID: uid, User: who.User, GPUs: gpus, Since: now})
+			tickets = append(tickets, ticket{Number: w.number, UID: uid, User: who.User, GPUs: gpus, Since: now, Agent: durable.Self()})
 			at = len(tickets) - 1
 		}
 		tickets[at].Seen = now
-		tickets = passOn(tickets, now)
+		tickets, late = passOn(tickets, now)
 		at = slices.IndexFunc(tickets, func(t ticket) bool { return t.Number == w.number })
 		ahead = before(tickets, at)
 		return tickets, nil
 	})
+	b.recordLate(late, now)
 	return w.number, ahead, err
 }
+
+// Found notes whether the room that the first in the queue waits for is there. A turn that is not used passes on.
+func (w *Waiter) Found(b Book, room bool, now time.Time) error {
+	var late []ticket
+	err := b.changeQueue(w.number, func(tickets []ticket) ([]ticket, error) {
+		for i := range tickets {
+			t := &tickets[i]
+			switch mine := t.Number == w.number; {
+			case mine && !room:
+				t.Room, t.Passed = time.Time{}, false
+			case mine && t.Room.IsZero():
+				t.Room = now
+			}
+		}
+		tickets, late = passOn(tickets, now)
+		return tickets, nil
+	})
+	b.recordLate(late, now)
+	return err
+}
+
+// recordLate adds turns that passed on to the history.
+func (b Book) recordLate(late []ticket, now time.Time) {
+	for _, t := range late {
+		why := fmt.Sprintf("it did not answer for %s, so its turn in the queue passed on", ignored)
+		if t.unused(now) {
+			why = fmt.Sprintf("it did not use the room that was there for %s, so its turn in the queue passed on", ignored)
+		}
+		_ = b.Record(Attempted{At: Stamp(now), User: t.User, UID: t.UID, Op: "queue", GPU: t.GPUs[0], Refused: why}) // the queue counts more than the line
+	}
+}
+
+// unused reports whether a ticket has left room unused for too long.
+func (t ticket) unused(now time.Time) bool { return !t.Room.IsZero() && now.Sub(t.Room) >= ignored }
 
 // take takes the lock of a new ticket.
 func (w *Waiter) take(b Book, tickets []ticket) (err error) {
@@ -175,24 +214,32 @@ func before(tickets []ticket, at int) (ahead int) {
 	return ahead
 }
 
-// passOn moves those who ignore their turn to the end, and notes whose turn it is.
-func passOn(tickets []ticket, now time.Time) []ticket {
-	for i := 0; i < len(tickets); {
+// passOn moves those who ignore their turn to the end, if others wait for it, and notes whose turn it is. late are those
+// that it moved, or that others need not wait for any more.
+func passOn(tickets []ticket, now time.Time) (_, late []ticket) {
+	for i := 0; i < len(tickets); i++ {
 		t := &tickets[i]
+		unused := t.unused(now)
 		switch {
 		case before(tickets, i) > 0:
-			t.Turn = time.Time{}
+			t.Turn, t.Room = time.Time{}, time.Time{}
 		case t.Turn.IsZero():
 			t.Turn = now
-		case now.Sub(t.Turn) >= ignored && now.Sub(t.Seen) >= ignored:
-			late := *t
-			late.Turn = time.Time{}
-			tickets = append(slices.Delete(tickets, i, i+1), late)
-			continue
+		case now.Sub(t.Turn) >= ignored && (now.Sub(t.Seen) >= ignored || unused):
+			behind := slices.ContainsFunc(tickets[i+1:], func(o ticket) bool { return o.shares(t.GPUs) })
+			if behind || unused && !t.Passed {
+				late = append(late, *t)
+			}
+			t.Passed = t.Passed || unused
+			if behind {
+				last := *t
+				last.Turn, last.Room = time.Time{}, time.Time{}
+				tickets = append(slices.Delete(tickets, i, i+1), last)
+				i--
+			}
 		}
-		i++
 	}
-	return tickets
+	return tickets, late
 }
 
 // Leave gives the ticket back.

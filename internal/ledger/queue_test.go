@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,4 +120,109 @@ func TestQueueAlone(t *testing.T) {
 		t.Errorf("waiting are %v, %v", waiting, err)
 	}
 	l.want("it comes back", []string{"GPU-1"}, "a0")
+}
+
+// TestUnusedTurn: a waiter that leaves its room unused for 10 s loses its turn, others need not wait for it, and the
+// history has it. As long as its room is not there, it keeps its turn.
+func TestUnusedTurn(t *testing.T) {
+	one := []string{"GPU-1"}
+	l := newLine(t)
+	found := func(name string, room bool) {
+		t.Helper()
+		if err := l.all[name].Found(l.book, room, l.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting := func() (names string) {
+		t.Helper()
+		all, err := l.book.Waiting(l.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range all {
+			names += w.User
+		}
+		return names
+	}
+	l.want("they come", one, "a0", "b1")
+	for range 60 {
+		l.now = l.now.Add(time.Second)
+		found("a", false)
+		l.want("no room", one, "a0", "b1")
+	}
+	for range 10 {
+		l.now = l.now.Add(time.Second)
+		found("a", true)
+		l.want("room", one, "a0", "b1")
+	}
+	l.now = l.now.Add(time.Second)
+	found("a", true)
+	l.want("unused for 10 s", one, "b0", "a1")
+	if names := waiting(); names != "b" {
+		t.Errorf("waiting are %s", names)
+	}
+	history, err := l.book.History()
+	if err != nil || len(history) != 1 || history[0].User != "a" || history[0].Op != "queue" || !strings.Contains(history[0].Refused, "did not use the room") {
+		t.Errorf("the history has %+v, %v", history, err)
+	}
+	if err := l.all["b"].Leave(l.book); err != nil {
+		t.Fatal(err)
+	}
+	l.want("alone", one, "a0")
+	found("a", false)
+	if names := waiting(); names != "a" {
+		t.Errorf("without room, waiting are %s", names)
+	}
+	for range 11 {
+		found("a", true)
+		l.now = l.now.Add(time.Second)
+		l.want("alone, with room", one, "a0")
+	}
+	found("a", true)
+	if names := waiting(); names != "" {
+		t.Errorf("alone, and unused: waiting are %s", names)
+	}
+}
+
+// TestEndedAgent: a ticket whose agent has ended counts no more, at once.
+func TestEndedAgent(t *testing.T) {
+	l := newLine(t)
+	l.want("they come", []string{"GPU-1"}, "a0", "b1")
+	l.all["a"].close()
+	if waiting, err := l.book.Waiting(l.now); err != nil || len(waiting) != 1 || waiting[0].User != "b" {
+		t.Errorf("waiting are %v, %v", waiting, err)
+	}
+}
+
+func TestHasRoom(t *testing.T) {
+	h200 := resource.GPU{UUID: "GPU-1", Model: resource.Model{MemoryMiB: 140 << 10, MemorySlices: 8, Profiles: []resource.Profile{
+		{Name: "1g.18gb", MemoryMiB: 16 << 10, MemorySlices: 1, Starts: []int{0, 1, 2, 3, 4, 5, 6}},
+		{Name: "3g.71gb", MemoryMiB: 69 << 10, MemorySlices: 4, Starts: []int{0, 4}},
+		{Name: "7g.141gb", MemoryMiB: 140 << 10, MemorySlices: 8, Starts: []int{0}},
+	}}}
+	split := h200
+	split.MIG = true
+	split.Slices = []resource.LiveSlice{{Slice: resource.Slice{Profile: "1g.18gb", Start: 0, Size: 1}}}
+	held := []resource.Page{{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "a"}}}}
+	for name, test := range map[string]struct {
+		gpu    resource.GPU
+		pages  []resource.Page
+		wanted []int
+		want   bool
+	}{
+		"an empty GPU":            {h200, nil, []int{6 << 10, 6 << 10}, true},
+		"the whole of one":        {h200, nil, []int{140 << 10}, true},
+		"two of its size":         {h200, nil, []int{140 << 10, 140 << 10}, false},
+		"held without MIG":        {h200, held, []int{1}, false},
+		"beside a slice":          {split, held, []int{6 << 10, 6 << 10, 6 << 10, 6 << 10, 6 << 10, 6 << 10}, true},
+		"seven beside a slice":    {split, held, []int{1, 1, 1, 1, 1, 1, 1}, false},
+		"a large one beside it":   {split, held, []int{40 << 10}, true},
+		"two large ones":          {split, held, []int{40 << 10, 40 << 10}, false},
+		"a whole one beside it":   {split, held, []int{100 << 10}, false},
+		"a large and a small one": {split, held, []int{6 << 10, 40 << 10, 6 << 10, 6 << 10}, true},
+	} {
+		if got := HasRoom([]resource.GPU{test.gpu}, test.pages, test.wanted); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

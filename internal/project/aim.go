@@ -176,6 +176,7 @@ func desire(intent *config.Intent, known resource.Prior, live resource.Live, sco
 // addresses; in the outlook's prior, those of the state.
 func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
 	built := plan.Build(desired, prior, o.Live, options)
+	built.Diff.Drift = p.blame(built.Diff.Drift, o.Prior, o.Live)
 	built.Basis = plan.NewBasis(o.Prior, o.Live)
 	built.Basis.State, built.Variables, built.Timestamp = p.Store.Path, p.Intent.Saved(), p.timestamp
 	return built

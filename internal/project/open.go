@@ -111,7 +111,8 @@ func locate(o Options) (*Project, error) {
 			return nil, fmt.Errorf("the path %q is not valid UTF-8, so the state and the files of sessions cannot contain it. Fix: rename that folder", path)
 		}
 	}
-	return &Project{Dir: dir, Store: store, Machine: &machine.Machine{Dir: dir, State: store.Path, Version: o.Version}, find: o.Find, unaudited: o.Unaudited}, nil
+	p := &Project{Dir: dir, Store: store, Machine: &machine.Machine{Dir: dir, State: store.Path, Version: o.Version}, find: o.Find, unaudited: o.Unaudited}
+	return p, p.checkOwner(false)
 }
 
 // setState sets the path of the state, before a host is open.

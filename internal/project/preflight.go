@@ -75,8 +75,9 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 	if !f.Changes(h.Config.Name) {
 		return
 	}
+	err := MayChange(ctx, h)
 	if h.Rooted {
-		if err := h.Agent.MayChange(ctx); err != nil {
+		if err != nil {
 			advice := prose.AdviceOf(err)
 			advice.Fix += ". Or ask an admin to create the slices, and write manage = [] to change nothing"
 			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: !p.Locked(), Advice: advice,
@@ -86,14 +87,26 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 		checkPolicy(f, h, !p.Locked())
 		return // the root agent writes the ledger
 	}
-	if dir := h.LedgerDir(); dir != "" {
-		if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
-			f.Host(h.Config.Name, preflight.Problem{Warning: !p.Locked(),
-				Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name),
-				Advice: prose.Advice{What: prose.Stop(err.Error()) + " It stores the baselines of the GPUs, so cosplay changes nothing without it",
-					Fix: fmt.Sprintf("make %s writable", dir)}})
-		}
+	if err != nil {
+		f.Host(h.Config.Name, preflight.Problem{Warning: !p.Locked(), Advice: prose.AdviceOf(err),
+			Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name)})
 	}
+}
+
+// MayChange checks whether the user may change the GPUs of a host and its ledger. apply refuses what doctor reports.
+func MayChange(ctx context.Context, h *machine.Host) error {
+	dir := h.LedgerDir()
+	switch {
+	case h.Rooted:
+		return h.Agent.MayChange(ctx)
+	case dir == "":
+		return nil // it is not changed
+	}
+	if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
+		return prose.Advice{What: prose.Stop(err.Error()) + " It stores the baselines of the GPUs, so cosplay changes nothing without it",
+			Fix: fmt.Sprintf("make %s writable", dir), Cause: err}
+	}
+	return nil
 }
 
 // checkPolicy reports the first step that the root agent would refuse by the rules of the host's admin. A user who may
@@ -102,7 +115,7 @@ func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 	policy, unread := agent.ReadPolicy()
 	who := agent.SubjectOf(os.Getuid())
 	live, _ := f.Live.Host(h.Config.Name)
-	has := agent.SlicesOf(live.Ledger, who.UID)
+	has, planned := agent.SlicesOf(live.Ledger, who.UID), map[string]int{}
 	for _, step := range f.Plan.Steps {
 		var wish agent.Wish
 		host := ""
@@ -115,7 +128,7 @@ func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 				continue
 			}
 		case plan.CreateSlice:
-			host, wish = op.Session.Slice.Host, agent.Wish{GPU: op.Session.Slice.GPU, Slice: true}
+			host, wish = op.Session.Slice.Host, agent.Wish{GPU: op.Session.Slice.GPU, Slice: true, Before: planned}
 		case plan.DestroySlice:
 			has[op.Slice.GPU]--
 		default: // the rules are about changes of GPUs
@@ -128,7 +141,7 @@ func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 			err = policy.Permit(who, wish, has)
 		}
 		if wish.Slice {
-			has[wish.GPU]++
+			planned[wish.GPU]++
 		}
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: warn, Advice: prose.AdviceOf(err),

@@ -47,6 +47,7 @@ type Project struct {
 	once      bool            // it is a run's, with its own folder
 	silent    map[string]bool // hosts whose engine did not answer when the run began
 	queued    bool            // it waits for its turn, or has it
+	turn      *Turn           // nil before that
 
 	timestamp string // the value of plantimestamp()
 
@@ -59,6 +60,7 @@ func (p *Project) Name() string { return filepath.Base(p.Dir) }
 // Close ends the agents and releases the lock.
 func (p *Project) Close() error {
 	p.Machine.Close()
+	p.handOver()
 	return p.Unlock()
 }
 
@@ -83,13 +85,14 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	if err := p.Store.Writable(state.RoomToDestroy(0)); err != nil { // checkRoom checks what the plan needs
 		return err
 	}
+	defer p.handOver() // a user may read the state while the command runs
 	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command, p.Waiting)
 	if err != nil {
 		return err
 	}
 	p.lock, p.command, p.Machine.Hold = lock, command, lock.File()
 	durable.Sweep(p.Store.Path)
-	return nil
+	return p.checkOwner(true)
 }
 
 // Locked reports whether the project has the lock, which means that an apply is under way.
@@ -100,6 +103,7 @@ func (p *Project) Unlock() error {
 	if p.lock == nil {
 		return nil
 	}
+	p.handOver()
 	lock := p.lock
 	p.lock, p.Machine.Hold = nil, nil
 	return lock.Release()

@@ -5,30 +5,38 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/agent"
+	"cosplay/internal/apply"
 	"cosplay/internal/config"
+	"cosplay/internal/plan"
 	"cosplay/internal/preflight"
 	"cosplay/internal/prose"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 )
 
-// asking is how often a project that waits asks for its place in the queue. It must be well below the 10 s after which
-// the ledger passes a turn on.
-const asking = time.Second
+// asking is how often a project that waits asks for its place in the queue, at least. It must be well below the 10 s
+// after which the ledger passes a turn on. The first ones ask more often: a turn is often shorter than that.
+const (
+	asking  = time.Second
+	hurried = 50 * time.Millisecond
+)
 
 // Turn is a project's turn in the queues of its hosts. End gives it to the next.
 type Turn struct {
 	clients map[string]*agent.Client
 	gpus    map[string][]string // by host
+	room    map[string][]int    // by host, the memory of each new session in MiB
 	asked   map[string]bool     // hosts in whose queues it is
 	hosts   []string            // in the order in which all projects queue, so that no two wait for each other
 	stop    context.CancelFunc
 	stopped chan struct{}
+	end     sync.Mutex
 }
 
 // NoRoomError is the end of a wait without room.
@@ -52,12 +60,15 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 	if err != nil {
 		return t, err
 	}
-	for last := (place{}); ; {
+	tried := ""
+	for last, planned := (place{}), (time.Time{}); ; {
 		now, err := place{}, ctx.Err()
 		if err == nil {
 			now, err = t.ask(ctx)
 		}
-		if err == nil && now.position == 1 {
+		stamp := p.stamps()
+		if err == nil && now.position == 1 && (stamp != tried || time.Since(planned) >= asking) {
+			tried, planned = stamp, time.Now()
 			var again hcl.Diagnostics
 			if _, again, err = p.Plan(ctx, aim); err == nil {
 				diags = again
@@ -65,6 +76,7 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 			if err == nil && !resolve.OnlyRoom(diags) {
 				p.Machine.Rest() // the agents of the change hold its lock
 				t.keep(ctx)
+				p.turn = t
 				return t, nil
 			}
 		}
@@ -81,13 +93,52 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(asking):
+		case <-time.After(min(asking, hurried*time.Duration(now.position))):
+		}
+	}
+}
+
+// stamps is another text after any project has changed the ledger of a host.
+func (p *Project) stamps() (all string) {
+	for _, c := range p.Intent.Hosts {
+		stamp, _ := p.Machine.Book(c).Stamp() // a ledger that cannot be read is for the plan to report
+		all += stamp + "\n"
+	}
+	return all
+}
+
+// passTurn returns the progress of a plan. It ends the turn as soon as all slices of the plan exist: the next project
+// need not wait for the rest.
+func (p *Project) passTurn(planned *plan.Plan, progress func(apply.Event)) func(apply.Event) {
+	left := map[string]bool{}
+	for _, s := range planned.Steps {
+		switch s.Do.Op.(type) {
+		case plan.TakeGPU, plan.CreateSlice, plan.SetGPU:
+			left[s.ID] = true
+		}
+	}
+	if p.turn == nil || len(left) == 0 {
+		return progress
+	}
+	return func(e apply.Event) {
+		if e.Kind == apply.StepDone && left[e.Step.ID] {
+			if delete(left, e.Step.ID); len(left) == 0 {
+				go p.turn.End()
+			}
+		}
+		if progress != nil {
+			progress(e)
 		}
 	}
 }
 
 func (p *Project) newTurn(o Outlook) (*Turn, error) {
-	t := &Turn{clients: map[string]*agent.Client{}, asked: map[string]bool{}, gpus: resolve.Candidates(p.Intent, o.Live)}
+	t := &Turn{clients: map[string]*agent.Client{}, asked: map[string]bool{}, gpus: resolve.Candidates(p.Intent, o.Live), room: map[string][]int{}}
+	for _, s := range p.Intent.Sessions {
+		if _, made := o.Prior.Session(s.Address); !made {
+			t.room[s.Host] = append(t.room[s.Host], slices.Repeat([]int{s.Target.MemoryMiB}, max(1, s.GPUs))...)
+		}
+	}
 	t.hosts = slices.Sorted(maps.Keys(t.gpus))
 	for _, c := range p.Intent.Hosts {
 		if !slices.Contains(t.hosts, c.Name) {
@@ -111,7 +162,7 @@ type place struct {
 // ask asks the hosts in their order, up to the first where it is not this project's turn.
 func (t *Turn) ask(ctx context.Context) (at place, err error) {
 	for _, host := range t.hosts {
-		answer, err := t.clients[host].Queue(ctx, t.gpus[host])
+		answer, err := t.clients[host].Queue(ctx, t.gpus[host], t.room[host])
 		if err != nil {
 			return at, fmt.Errorf("host %s: %w", host, err)
 		}
@@ -141,6 +192,8 @@ func (t *Turn) keep(ctx context.Context) {
 
 // End leaves the queues. It may be called more than once.
 func (t *Turn) End() {
+	t.end.Lock()
+	defer t.end.Unlock()
 	if t.stop != nil {
 		t.stop()
 		<-t.stopped

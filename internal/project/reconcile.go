@@ -33,9 +33,8 @@ type Patience int
 
 // The kinds of patience.
 const (
-	OnePlan      Patience = iota
-	WithoutCalls          // the driver does not offer a call: the next plan does not use it
-	AfterOthers           // another project changed the GPU first: Reconcile waits for it
+	AfterOthers  Patience = iota // another project changed the GPU first: Reconcile waits for it
+	WithoutCalls                 // the same, and the driver does not offer a call: the next plan does not use it
 )
 
 const (
@@ -60,7 +59,7 @@ func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patien
 		if err != nil {
 			return err
 		}
-		if patience == AfterOthers && !diags.HasErrors() && outlook.contested() && time.Since(begun) < settling {
+		if !diags.HasErrors() && outlook.contested() && time.Since(begun) < settling {
 			pause(ctx)
 			continue
 		}
@@ -76,12 +75,13 @@ func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patien
 		}
 		result, err := p.carryOut(ctx, outlook, o, by)
 		again := err == nil && try < maxPlans && ctx.Err() == nil && patience.again(result)
+		if again && patience == WithoutCalls && Overtaken(result) && !refused(result) {
+			again = p.othersChanged(outlook.Live, result.Prior.Lineage) // else it is the driver that refused
+		}
 		if err := by.Applied(ctx, outlook, result, err, again); err != nil || !again {
 			return err
 		}
-		if patience == AfterOthers {
-			pause(ctx)
-		}
+		pause(ctx)
 	}
 }
 
@@ -130,7 +130,7 @@ func (p *Project) carryOut(ctx context.Context, o Outlook, options ApplyOptions,
 	}
 	ctx, progress, end := by.Begin(ctx, o)
 	defer end()
-	options.Progress = progress
+	options.Progress = p.passTurn(o.Plan, progress)
 	return p.Apply(ctx, o.Plan, o.Prior, o.Live, options)
 }
 
@@ -151,21 +151,52 @@ func (p Patience) again(r apply.Result) bool {
 	if r.Interrupted || len(r.Failures) == 0 {
 		return false
 	}
-	switch p {
-	case OnePlan:
-	case WithoutCalls:
-		return slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
-			var at *agent.Error
-			return errors.As(f.Err, &at) && at.GivenUp != ""
-		})
-	case AfterOthers:
-		return !slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
-			var at *agent.Error
-			return !errors.As(f.Err, &at) || !at.Overtaken() || f.Left != nil
-		})
+	if p == WithoutCalls && slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
+		var at *agent.Error
+		return errors.As(f.Err, &at) && at.GivenUp != ""
+	}) {
+		return true
+	}
+	return overtaken(r)
+}
+
+// overtaken reports whether a run failed only because another process was faster.
+func overtaken(r apply.Result) bool {
+	return !slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
+		var at *agent.Error
+		return !errors.As(f.Err, &at) || !at.Overtaken() || f.Left != nil
+	})
+}
+
+// refused reports whether the ledger refused each step that failed, because of what another project did.
+func refused(r apply.Result) bool {
+	return !slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
+		var at *agent.Error
+		return !errors.As(f.Err, &at) || !at.Refused
+	})
+}
+
+// othersChanged reports whether other projects have created or destroyed slices since the hosts were read.
+func (p *Project) othersChanged(live resource.Live, own string) bool {
+	for _, c := range p.Intent.Hosts {
+		pages, err := p.Machine.Book(c).Read()
+		if err != nil {
+			continue // the next plan reports it
+		}
+		for _, page := range pages {
+			was, _ := live.Page(c.Name, page.UUID)
+			if !slices.EqualFunc(page.Others(own), was.Others(own), func(a, b resource.Holder) bool {
+				return a.Lineage == b.Lineage && slices.EqualFunc(a.Slices, b.Slices, func(a, b resource.LiveSlice) bool { return a.UUID == b.UUID })
+			}) {
+				return true
+			}
+		}
 	}
 	return false
 }
+
+// Overtaken reports whether another plan follows because another process was faster than this one.
+func Overtaken(r apply.Result) bool { return len(r.Failures) > 0 && overtaken(r) }
 
 // pause waits a random time, so that projects which wait for each other do not stay in step.
 func pause(ctx context.Context) {

@@ -22,16 +22,14 @@ func TestPatience(t *testing.T) {
 		stopped  bool
 		want     bool
 	}{
-		"nothing failed":                         {AfterOthers, nil, false, false},
-		"another project was first":              {AfterOthers, []apply.Failure{first, first}, false, true},
-		"and another step failed":                {AfterOthers, []apply.Failure{first, other}, false, false},
-		"and a leftover remains":                 {AfterOthers, []apply.Failure{left}, false, false},
-		"the driver does not offer a call":       {WithoutCalls, []apply.Failure{other, without}, false, true},
-		"the user stopped it":                    {WithoutCalls, []apply.Failure{without}, true, false},
-		"the driver's call is not waited for":    {AfterOthers, []apply.Failure{without}, false, false},
-		"the other project is not waited for":    {WithoutCalls, []apply.Failure{first}, false, false},
-		"one plan, whatever it is that failed":   {OnePlan, []apply.Failure{first}, false, false},
-		"one plan, though a call is not offered": {OnePlan, []apply.Failure{without}, false, false},
+		"nothing failed":                      {AfterOthers, nil, false, false},
+		"another project was first":           {AfterOthers, []apply.Failure{first, first}, false, true},
+		"and another step failed":             {AfterOthers, []apply.Failure{first, other}, false, false},
+		"and a leftover remains":              {AfterOthers, []apply.Failure{left}, false, false},
+		"the driver does not offer a call":    {WithoutCalls, []apply.Failure{other, without}, false, true},
+		"the user stopped it":                 {WithoutCalls, []apply.Failure{without}, true, false},
+		"the driver's call is not waited for": {AfterOthers, []apply.Failure{without}, false, false},
+		"another project is waited for, too":  {WithoutCalls, []apply.Failure{first}, false, true},
 	} {
 		if got := c.patience.again(apply.Result{Failures: c.failures, Interrupted: c.stopped}); got != c.want {
 			t.Errorf("%s: again is %v", name, got)

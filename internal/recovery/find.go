@@ -292,11 +292,24 @@ func (f *finder) stranger(ctx context.Context, h *machine.Host, in runtime.Impor
 	if err != nil {
 		return nil, err
 	}
+	gpu, _ := f.live.GPU(session.Slice.Host, session.Slice.GPU)
+	if err := inMode(gpu, session, name); err != nil {
+		return nil, err
+	}
 	c.Session = session.ID
 	found := &project.Import{ID: f.id, Foreign: true, Name: name, Session: resource.PriorSession{Session: session, Body: c}}
 	live, _ := f.live.Host(h.Config.Name)
 	found.Steps = adopting(f.prior, live.BootID, found.Session, nil, nil)
 	return found, nil
+}
+
+// inMode refuses a container that cannot use the slice of its session, since the GPU is not in the mode for it.
+func inMode(gpu resource.GPU, s resource.Session, name string) error {
+	if gpu.MIG != s.Slice.Whole() {
+		return nil
+	}
+	return fmt.Errorf("nothing proves that the container %s uses %s of GPU %d for %s: MIG mode is %s there. Fix: run cosplay apply, which creates the session with a container, and remove %s",
+		name, s.Slice, gpu.Index, s.Address, resource.OnOff(gpu.MIG), name)
 }
 
 // whereabouts adds to an error where the state of a lineage is, if a ledger has it.

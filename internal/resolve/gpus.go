@@ -113,10 +113,10 @@ func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
 			"Fix: add \"persistence\" to manage, or switch it on: nvidia-smi -pm 1.")
 }
 
-// others are the other projects that hold a GPU.
+// others are the other projects that hold a GPU and whose sessions or settings count.
 func (r *resolver) others(g resource.GPU) []resource.Holder {
 	book, _ := r.live.Page(g.Host, g.UUID)
-	return book.Others(r.prior.Lineage)
+	return book.Binding(r.prior.Lineage)
 }
 
 // clockAsItIs is the SM clock in MHz of a session on a GPU whose clock cosplay must not change: the lock of this

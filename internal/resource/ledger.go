@@ -78,13 +78,23 @@ func (h Page) Others(lineage string) []Holder {
 	return slices.DeleteFunc(slices.Clone(h.Holders), func(o Holder) bool { return o.Lineage == lineage })
 }
 
+// Binding are the holders except one whose sessions would change with the settings of the GPU, or who chose the settings:
+// those with slices, with the whole GPU, or that held the GPU no later. A project that joined later and has nothing there
+// binds no other.
+func (h Page) Binding(lineage string) []Holder {
+	us, holds := h.Holder(lineage)
+	return slices.DeleteFunc(h.Others(lineage), func(o Holder) bool {
+		return holds && !o.Whole && len(o.Slices) == 0 && us.Since != "" && o.Since > us.Since
+	})
+}
+
 // Moving reports whether a holder with another lineage is about to set the GPU up or to leave it, so that its settings
 // change.
 func (h Page) Moving(lineage string) bool {
 	if h.Leaving != "" && h.Leaving != lineage {
 		return true
 	}
-	return slices.ContainsFunc(h.Others(lineage), func(o Holder) bool {
+	return slices.ContainsFunc(h.Binding(lineage), func(o Holder) bool {
 		return !o.Whole && !slices.ContainsFunc(o.Slices, func(s LiveSlice) bool { return s.UUID != "" })
 	})
 }

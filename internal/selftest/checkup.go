@@ -121,6 +121,8 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 	}
 	if h.Rooted {
 		c.privilege(ctx, host.Name, h, live.GPUs)
+	} else if err := project.MayChange(ctx, h); err != nil {
+		c.fail(host.Name, "ledger", err)
 	}
 	return true
 }
@@ -162,7 +164,7 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, g
 			c.add(host, "cosplay", err.Error()+"; with a sudo rule for this binary, every user who can change the file could become root", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(binary), agent.Installed))
 		}
 	}
-	err := h.Agent.MayChange(ctx)
+	err := project.MayChange(ctx, h)
 	var refused *agent.SudoError
 	switch {
 	case err == nil:
@@ -173,7 +175,7 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, g
 		if h.Library == "" { // a socket serves the system's
 			fix += "; or set up a socket instead: cosplay doctor --systemd"
 		}
-		c.found = append(c.found, public.Finding{Host: host, Thing: thing, Grade: Notice, Fix: fix, Line: refused.Line,
+		c.found = append(c.found, public.Finding{Host: host, Thing: thing, Grade: Missing, Fix: fix, Line: refused.Line,
 			Found: fmt.Sprintf("only root can change GPUs, and sudo does not permit it to %s: %s", user, refused.Why)})
 	default:
 		c.add(host, thing, err.Error(), Missing, "")

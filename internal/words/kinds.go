@@ -70,6 +70,8 @@ func Drifted(d diff.Drift) string {
 		return "image " + d.Name
 	case diff.LifetimeEnded:
 		return "lifetime"
+	case diff.ProjectRemoved:
+		return "all sessions of the project"
 	case diff.MPSChanged:
 		return Field(diff.Field{Kind: diff.FieldMPS, Name: d.Name})
 	case diff.ClockLock: // a setting

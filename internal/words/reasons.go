@@ -175,7 +175,12 @@ func CauseAndAge(d diff.Drift) string {
 
 // Cause returns the cause of a drift, or its meaning.
 func Cause(d diff.Drift) string {
+	at, _ := resource.ParseMoment(d.By.At)
 	switch {
+	case d.By.User != "" && d.Class == diff.BodyMissing:
+		return fmt.Sprintf("%s%s, who destroyed its slice at %s", possibly, d.By.User, at)
+	case d.By.User != "":
+		return fmt.Sprintf("by %s at %s", d.By.User, at)
 	case d.Class == diff.GPUUnseen:
 		return d.Name + "; " + possibly + "systemctl daemon-reload, a restart of the engine, or a lost GPU. cosplay apply --replace recreates the " + resource.RuntimeNamed(d.Runtime).Body
 	case d.Class == diff.MPSChanged && (d.To == diff.IsMissing || d.To == diff.IsSilent):
@@ -223,6 +228,7 @@ var causes = map[diff.Class]string{
 	diff.SettingClass(resource.ComputeMode):     possibly + "nvidia-smi -c, or a restart of the driver",
 	diff.SettingClass(resource.TimeSlice):       possibly + "nvidia-smi compute-policy --set-timeslice, or a restart of the driver",
 	diff.MPSChanged:                             possibly + "nvidia-cuda-mps-control; programs that run keep the limits that they started with",
+	diff.ProjectRemoved:                         "removed by another user",
 	diff.SliceMissing:                           possibly + "nvidia-smi mig -dgi, or a reboot",
 	diff.SliceReplaced:                          "recreated outside cosplay; the new slice is foreign",
 	diff.BodyMissing:                            possibly + "removed by hand",
@@ -257,6 +263,8 @@ func Repair(d diff.Drift) string {
 		return "sets the GPUs, creates the slices and starts the sessions again"
 	case diff.GPUMissing, diff.GPUUnusable:
 		return "leaves what is on it until the GPU answers"
+	case diff.ProjectRemoved:
+		return "creates the sessions again"
 	case diff.EngineSilent:
 		return "is refused until the engine answers"
 	case diff.GPUUnseen:

@@ -55,7 +55,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, disguise.LibraryDir), 0o700), os.Chmod(dir, 0o700)); err != nil {
 		return resource.Body{}, fmt.Errorf("create the session folder: %w", err)
 	}
-	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
+	if err := durable.MakeFolder(s.Workspace, 0o755); err != nil {
 		return resource.Body{}, fmt.Errorf("create the workspace: %w", err)
 	}
 	was, before := readFigures(dir)

@@ -1,0 +1,42 @@
+package ledger
+
+import (
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// TestEmptyHolder: a project that joins a GPU and creates nothing there does not bind the one that was there before:
+// that one changes settings, leaves, and restores the baseline. With a slice, it does.
+func TestEmptyHolder(t *testing.T) {
+	for _, joined := range []struct {
+		since  string
+		slices []resource.LiveSlice
+		binds  bool
+	}{
+		{"2026-01-01T00:00:09Z", nil, false},
+		{"2026-01-01T00:00:09Z", []resource.LiveSlice{{Slice: resource.Slice{Profile: "1g.18gb"}}}, true},
+		{"2025-01-01T00:00:00Z", nil, true},
+	} {
+		page := func() *resource.Page {
+			return &resource.Page{UUID: "GPU-1", Baseline: resource.Settings{}.With(resource.PowerLimit, 700_000), Set: resource.Settings{}.With(resource.PowerLimit, 300_000),
+				Holders: []resource.Holder{{Lineage: "a", User: "ann", Since: "2026-01-01T00:00:00Z",
+					Slices: []resource.LiveSlice{{Slice: resource.Slice{Profile: "1g.18gb", Start: 3}, Handle: resource.Handle{UUID: "MIG-1"}}}}, {Lineage: "b", User: "bob", Since: joined.since, Slices: joined.slices}}}
+		}
+		if err := MaySet(page(), "a", resource.Settings{}.With(resource.PowerLimit, 200_000)); (err != nil) != joined.binds {
+			t.Errorf("%+v, a change: %v", joined, err)
+		}
+		g := page()
+		if err := Leave(g, "a"); (err != nil) != joined.binds {
+			t.Errorf("%+v, leaving: %v", joined, err)
+		}
+		if err := MaySet(g, "b", resource.Settings{}.With(resource.PowerLimit, 200_000)); err == nil {
+			t.Errorf("%+v: the guest may change the GPU", joined)
+		}
+		g = page()
+		err := Release(g, g.Holders[0], Parting{Found: &Found{Settings: resource.Settings{}.With(resource.PowerLimit, 300_000)}})
+		if refused := err != nil; refused == joined.binds { // without others, it has to restore the baseline first
+			t.Errorf("%+v, release: %v", joined, err)
+		}
+	}
+}

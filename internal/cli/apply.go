@@ -135,7 +135,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if o.destroy {
 		command = "destroy"
 	}
-	if err := p.Lock(ctx, command, o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p, command, o.lockTimeout); err != nil {
 		return err
 	}
 	a := &applying{invocation: inv, opened: p, o: o}

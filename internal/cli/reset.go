@@ -68,7 +68,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 	}
 	defer p.Close()
 	p.Waiting = inv.waits
-	if err := p.Lock(ctx, "reset", o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p, "reset", o.lockTimeout); err != nil {
 		return err
 	}
 	r, err := recovery.PlanReset(ctx, p, o.ResetOptions)

@@ -166,9 +166,9 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 	one := &once{invocation: inv, opened: &opened{p, files, diags}, signals: interrupt.Catch(), result: cmp.Or(result, &render.JUnitView{}), contained: session.Image != "" || len(session.Volumes) > 0}
 	// Signals do not prevent the removal of the session.
 	defer one.signals.Release()
-	defer interrupt.OutliveReaders()()
+	interrupt.OutliveReaders()
 	inv.removeKilled(ctx)
-	if err := p.Lock(ctx, "run", 0); err != nil {
+	if err := inv.lock(ctx, p, "run", 0); err != nil {
 		return err
 	}
 	err = one.create(ctx, wait)

@@ -64,7 +64,7 @@ func (inv *invocation) runStop(ctx context.Context, names []string, o stopOption
 	if err != nil {
 		return err
 	}
-	if err := p.Lock(ctx, command, o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p, command, o.lockTimeout); err != nil {
 		return err
 	}
 	var now project.Outlook

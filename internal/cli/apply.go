@@ -148,6 +148,11 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	} else {
 		err = p.Reconcile(ctx, o.aim, options, patience, a)
 	}
+	var code exit
+	ended := err == nil || errors.As(err, &code) && code == exitError
+	if o.destroy && ended && a.approved && len(aimed(o.aim)) == 0 && len(p.Killed()) > 0 {
+		err = cmp.Or(err, inv.removeKilled(ctx))
+	}
 	return inv.refused(err, p.files)
 }
 
@@ -155,9 +160,10 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 type applying struct {
 	*invocation
 	*opened
-	o     applyOptions
-	begun time.Time
-	far   hcl.Diagnostics // warnings of the plan that are repeated after the run
+	o        applyOptions
+	begun    time.Time
+	approved bool            // no question was left unanswered or answered by no
+	far      hcl.Diagnostics // warnings of the plan that are repeated after the run
 }
 
 // complete fails if the plan, which names it, leaves a session unfinished.
@@ -187,10 +193,11 @@ func (a *applying) Approve(ctx context.Context, outlook project.Outlook, diags h
 	if a.o.destroy {
 		question = "Destroy all of this?"
 	}
-	if !asks {
-		return false, nil
+	if asks {
+		err = a.WithoutLock(ctx, a.o.lockTimeout, func() error { return a.ask(true, question) })
 	}
-	return true, a.WithoutLock(ctx, a.o.lockTimeout, func() error { return a.ask(true, question) })
+	a.approved = err == nil
+	return asks, err
 }
 
 // Begin shows progress if the plan changes anything, and lets signals stop the run.

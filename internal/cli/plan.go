@@ -21,6 +21,7 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/selftest"
+	"cosplay/internal/terminal"
 	"cosplay/internal/watch"
 )
 
@@ -139,7 +140,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		}
 		announce.recall(p.Project, outlook)
 	}
-	view.Destroy = o.destroy
+	view.Destroy, view.Quiet, view.Killed = o.destroy, o.quiet, o.driftOnly && len(p.Killed()) > 0
 	if o.out != "" {
 		if err := savePlan(o.out, outlook.Plan); err != nil {
 			return err
@@ -200,6 +201,9 @@ func (inv *invocation) printDrift(view render.PlanView, o planOptions) error {
 		render.Drift(inv.Out, inv.style(inv.Out), view)
 		if !drifted && !o.quiet {
 			render.Information(inv.Err, inv.style(inv.Err), view)
+		}
+		if view.Killed && !o.quiet {
+			fmt.Fprintln(inv.Err, "A cosplay run in this folder was killed and has left something. Fix:", terminal.ShellWords(append([]string{"cosplay", "reset"}, view.Flags...)))
 		}
 	}
 	return nil

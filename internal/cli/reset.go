@@ -97,7 +97,7 @@ func (inv *invocation) carryOutReset(ctx context.Context, p *project.Project, r 
 	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 	stoppable, stop := interruptible(ctx, progress)
 	if len(r.Killed) > 0 {
-		inv.removeKilled(ctx)
+		_ = inv.removeKilled(ctx)
 	}
 	results := recovery.CarryOut(stoppable, p, r, progress.Event, o.parallelism)
 	interrupted := stoppable.Err() != nil

@@ -34,6 +34,7 @@ session "w" {
 func TestSpelling(t *testing.T) {
 	w := inDocker(t)
 	prior := applied(t, w, alike, resource.Prior{Key: "k"})
+	w.Host().Bodies[0].Hash = prior.Sessions[0].Hash(prior.Key)
 	volumes := alike[strings.Index(alike, "  volume {"):strings.Index(alike, "  ssh {")]
 	half := strings.Index(volumes, "}\n") + 2
 	for name, change := range map[string]struct {

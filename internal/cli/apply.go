@@ -138,7 +138,8 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if err := inv.lock(ctx, p, command, o.lockTimeout); err != nil {
 		return err
 	}
-	a := &applying{invocation: inv, opened: p, o: o}
+	a := &applying{invocation: inv, opened: p, o: o, read: inv.slow("Reading the hosts")}
+	defer a.read()
 	options, patience := project.ApplyOptions{Parallelism: o.parallelism, KeepPartial: o.keepPartial}, project.WithoutCalls
 	if o.destroy || inv.json {
 		patience = project.OnePlan
@@ -162,6 +163,7 @@ type applying struct {
 	*opened
 	o        applyOptions
 	begun    time.Time
+	read     func()          // the hosts have been read
 	approved bool            // no question was left unanswered or answered by no
 	far      hcl.Diagnostics // warnings of the plan that are repeated after the run
 }
@@ -173,6 +175,7 @@ func (o applyOptions) complete(planned *plan.Plan) error {
 
 // Approve shows the plan, and asks if it changes anything.
 func (a *applying) Approve(ctx context.Context, outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+	a.read()
 	view, err := a.planView(a.opened, outlook, diags, a.o.aim)
 	if err != nil {
 		return false, err

@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/selftest"
 	"cosplay/internal/terminal"
@@ -128,7 +129,9 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		return err
 	}
 	if o.verify {
+		done := inv.slow("Testing the disguise in " + prose.Count(len(outlook.Prior.Sessions), "session"))
 		verified, err := selftest.Verify(ctx, p.Project, outlook.Prior, outlook.Live, outlook.Prior.Sessions, selftest.VerifyOptions{})
+		done()
 		if err != nil {
 			return err
 		}
@@ -170,7 +173,9 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 
 // outlook computes the plan, and the view of it.
 func (inv *invocation) outlook(ctx context.Context, p *opened, aim project.Aim) (project.Outlook, render.PlanView, error) {
+	done := inv.slow("Reading the hosts")
 	outlook, diags, err := p.Plan(ctx, aim)
+	done()
 	if err != nil {
 		return outlook, render.PlanView{}, err
 	}

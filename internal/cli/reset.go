@@ -71,7 +71,9 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 	if err := inv.lock(ctx, p, "reset", o.lockTimeout); err != nil {
 		return err
 	}
+	done := inv.slow("Reading the hosts")
 	r, err := recovery.PlanReset(ctx, p, o.ResetOptions)
+	done()
 	if err != nil {
 		return err
 	}

@@ -245,7 +245,9 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 	if err := inv.lock(ctx, p, "state rebuild", o.lockTimeout); err != nil {
 		return err
 	}
+	done := inv.slow("Reading the hosts")
 	r, err := recovery.Rebuild(ctx, p.Project, o.lineage)
+	done()
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,6 @@ func TestRunKilled(t *testing.T) {
 			t.Errorf("there is no moment %d", n)
 			continue
 		}
-		p.age()
 		out := p.run(run...)
 		if left := p.nothingLeft(before); len(left) > 0 {
 			t.Errorf("killed at moment %d, %s: left are %s\n%s", n, inShort(listed[n-1]), left, out)
@@ -57,13 +56,56 @@ func TestRunKilled(t *testing.T) {
 	t.Logf("%d moments, killed at %d", len(listed), len(tried))
 }
 
-// age lets two hours pass for the runs of a folder: a run that was killed before it had
-// anything looks like one that begins.
-func (p project) age() {
-	begun, _ := filepath.Glob(filepath.Join(p.dir, ".cosplay/runs/*"))
-	for _, dir := range begun {
-		if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
-			p.t.Fatal(err)
+// TestRunIgnoresSignals: a command that ignores the signals is killed after the second,
+// and the session is removed.
+func TestRunIgnoresSignals(t *testing.T) {
+	t.Parallel()
+	p, before := runnable(t)
+	c := p.command("run", "2060", "--", "sh", "-c", "trap '' TERM INT; echo up; while :; do sleep 0.1; done")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal
+	out, err := c.StdoutPipe()
+	if err := errors.Join(err, c.Start()); err != nil {
+		t.Fatal(err)
+	}
+	nextLine(bufio.NewScanner(out))
+	kill := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
+	defer kill.Stop()
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		if err := c.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond) // not one signal that comes twice
+	}
+	if _ = c.Wait(); c.ProcessState.ExitCode() != 137 {
+		t.Errorf("it ends with %s", c.ProcessState)
+	}
+	if left := p.nothingLeft(before); len(left) > 0 {
+		t.Errorf("left are %s", left)
+	}
+}
+
+// TestRunKilledThenDestroyed: drift names the command that removes the leftovers of a run
+// that was killed, and destroy removes them.
+func TestRunKilledThenDestroyed(t *testing.T) {
+	t.Parallel()
+	p, before := runnable(t)
+	run := []string{"run", "2060", "--", "true"}
+	fresh := p.copyOf()
+	listed := p.moments(run...)
+	for _, n := range chosen(len(listed), 4) {
+		fresh()
+		if !p.dies(n, run...) {
+			t.Fatalf("there is no moment %d", n)
+		}
+		if left, _ := os.ReadDir(filepath.Join(p.dir, ".cosplay/runs")); len(left) == 0 {
+			continue
+		}
+		if out := p.run("drift"); !strings.Contains(out, "cosplay reset") {
+			t.Errorf("killed at moment %d, %s: drift says %q", n, inShort(listed[n-1]), out)
+		}
+		out := p.run("destroy", "--auto-approve")
+		if left := p.nothingLeft(before); len(left) > 0 {
+			t.Errorf("killed at moment %d, %s: left are %s\n%s", n, inShort(listed[n-1]), left, out)
 		}
 	}
 }
@@ -86,7 +128,6 @@ func TestRunKilledWithItsHost(t *testing.T) {
 		if !p.dies(n, run...) {
 			t.Errorf("there is no moment %d", n)
 		}
-		p.age()
 		out := p.run("run", "2060", "--simulate", "1 x t4", "--", "true")
 		if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
 			t.Errorf("killed at moment %d, %s: left are %v %v\n%s", n, inShort(listed[n-1]), left, err, out)

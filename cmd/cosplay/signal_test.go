@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ func TestSignals(t *testing.T) {
 	for _, test := range []struct {
 		signals string
 		journal int
-	}{{"INT", 0}, {"TERM", 0}, {"HUP", 0}, {"INT INT", 1}, {"TERM INT", 1}, {"HUP HUP", 1}} {
+	}{{"INT", 0}, {"TERM", 0}, {"HUP", 0}, {"HUP HUP", 0}, {"INT INT", 1}, {"TERM INT", 1}, {"HUP TERM", 1}} {
 		for _, part := range []int{1, 2, 3} {
 			n := len(listed) * part / 4
 			fresh()
@@ -54,6 +55,76 @@ func TestSignals(t *testing.T) {
 			if len(wrong) > 0 {
 				t.Errorf("%s:\n%s", name, strings.Join(wrong, "\n"))
 			}
+		}
+	}
+}
+
+// TestUnreadChanges: a command that changes something does not end where the reader of
+// its output closes it.
+func TestUnreadChanges(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, fleet)
+	for _, test := range []struct {
+		args   []string
+		slices int
+	}{{[]string{"apply", "--auto-approve"}, 7}, {[]string{"apply", "--auto-approve", "--replace", "worker", "--json"}, 7}, {[]string{"destroy", "--auto-approve"}, 0}} {
+		c := p.command(test.args...)
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Stdout, c.Stderr = writer, writer
+		if err := errors.Join(c.Start(), writer.Close(), reader.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil {
+			t.Errorf("%v: %v", test.args, err)
+		}
+		if n := p.slices(); n != test.slices {
+			t.Errorf("%v: there are %d slices", test.args, n)
+		}
+		if found, _ := filepath.Glob(filepath.Join(p.dir, "*.journal")); len(found) > 0 {
+			t.Errorf("%v: there is a journal", test.args)
+		}
+	}
+}
+
+// TestHangUp: a terminal that hangs up stops a run like one Ctrl-C, although the shell
+// and the kernel both send SIGHUP; nohup keeps it running.
+func TestHangUp(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, fleet)
+	p.run("plan")
+	fresh := p.copyOf()
+	for _, test := range []struct {
+		trap string
+		code int
+	}{{":", 130}, {"''", 0}} {
+		fresh()
+		apply := p.command("apply", "--auto-approve", "--parallelism", "1")
+		inner := `trap ` + test.trap + ` HUP; "$0" "$@"; echo $? >code`
+		leader := exec.Command("sh", append([]string{"-c", `sh -c "$@"; true`, "sh", inner, apply.Path}, apply.Args[1:]...)...)
+		leader.Dir, leader.Env = apply.Dir, apply.Env
+		terminal, err := pty.Start(leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(terminal)
+		for line := nextLine(lines); line != "" && !strings.Contains(line, "[ 2/"); line = nextLine(lines) {
+		}
+		terminal.Close()
+		_ = leader.Wait()
+		wait(t, "the end of apply", func() bool {
+			code, _ := os.ReadFile(filepath.Join(p.dir, "code"))
+			return len(code) > 0
+		})
+		p.quiet()
+		code, _ := os.ReadFile(filepath.Join(p.dir, "code"))
+		if string(code) != fmt.Sprintln(test.code) {
+			t.Errorf("%s: the exit code is %q, not %d", test.trap, code, test.code)
+		}
+		if found, _ := filepath.Glob(filepath.Join(p.dir, "*.journal")); len(found) > 0 {
+			t.Errorf("%s: there is a journal", test.trap)
 		}
 	}
 }

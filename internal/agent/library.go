@@ -77,7 +77,7 @@ func open(path string) (*nvmlLibrary, error) {
 	probe := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
 	if err := probe.Open(); err != nil {
 		return l, &Error{Call: "dlopen", Message: strings.TrimSpace(err.Error()),
-			Advice: prose.Advice{What: "No NVML library there.", Fix: "install the NVIDIA driver, name a library with nvml = \"...\", or simulate a host: simulate = \"1 x h200\" in its block; cosplay run --simulate \"1 x h200\" without one"}}
+			Advice: prose.Advice{What: "No NVML library there.", Fix: "install the NVIDIA driver, name a library with nvml = \"...\", or simulate one: simulate = \"1 x h200\" in a host block, or cosplay run --simulate \"1 x h200\" where no configuration has a host block"}}
 	}
 	for _, symbol := range []string{"nvmlInit_v2", "nvmlShutdown", "nvmlErrorString"} {
 		if err := probe.Lookup(symbol); err != nil {

@@ -135,10 +135,11 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if o.destroy {
 		command = "destroy"
 	}
-	if err := p.Lock(ctx, command, o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p, command, o.lockTimeout); err != nil {
 		return err
 	}
-	a := &applying{invocation: inv, opened: p, o: o}
+	a := &applying{invocation: inv, opened: p, o: o, read: inv.slow("Reading the hosts")}
+	defer a.read()
 	options, patience := project.ApplyOptions{Parallelism: o.parallelism, KeepPartial: o.keepPartial}, project.WithoutCalls
 	if o.destroy {
 		patience = project.AfterOthers
@@ -148,6 +149,11 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	} else {
 		err = p.Reconcile(ctx, o.aim, options, patience, a)
 	}
+	var code exit
+	ended := err == nil || errors.As(err, &code) && code == exitError
+	if o.destroy && ended && a.approved && len(aimed(o.aim)) == 0 && len(p.Killed()) > 0 {
+		err = cmp.Or(err, inv.removeKilled(ctx))
+	}
 	return inv.refused(err, p.files)
 }
 
@@ -155,9 +161,11 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 type applying struct {
 	*invocation
 	*opened
-	o     applyOptions
-	begun time.Time
-	far   hcl.Diagnostics // warnings of the plan that are repeated after the run
+	o        applyOptions
+	begun    time.Time
+	read     func()          // the hosts have been read
+	approved bool            // no question was left unanswered or answered by no
+	far      hcl.Diagnostics // warnings of the plan that are repeated after the run
 }
 
 // complete fails if the plan, which names it, leaves a session unfinished.
@@ -167,6 +175,7 @@ func (o applyOptions) complete(planned *plan.Plan) error {
 
 // Approve shows the plan, and asks if it changes anything.
 func (a *applying) Approve(ctx context.Context, outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+	a.read()
 	view, err := a.planView(a.opened, outlook, diags, a.o.aim)
 	if err != nil {
 		return false, err
@@ -187,10 +196,11 @@ func (a *applying) Approve(ctx context.Context, outlook project.Outlook, diags h
 	if a.o.destroy {
 		question = "Destroy all of this?"
 	}
-	if !asks {
-		return false, nil
+	if asks {
+		err = a.WithoutLock(ctx, a.o.lockTimeout, func() error { return a.ask(true, question) })
 	}
-	return true, a.WithoutLock(ctx, a.o.lockTimeout, func() error { return a.ask(true, question) })
+	a.approved = err == nil
+	return asks, err
 }
 
 // Begin shows progress if the plan changes anything, and lets signals stop the run.

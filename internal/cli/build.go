@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/interrupt"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/runtime/docker"
@@ -45,8 +44,9 @@ Exit codes: 0 built; 1 error; 130 stopped by Ctrl-C.`,
 }
 
 func (inv *invocation) runBuild(ctx context.Context, o image.BuildOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
 	defer stop()
+	interrupt.OutliveReaders()
 	var err error
 	if o.Tag, err = image.Normal(o.Tag); err != nil {
 		return fmt.Errorf("--tag: %w", err)

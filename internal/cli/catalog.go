@@ -30,8 +30,7 @@ func (inv *invocation) ls() *cobra.Command {
 		Short: "List the GPUs that a session can present",
 		Long: `List the GPUs that a session can present.
 
-With --on or --max-error only those that the GPU of a host has the memory for, and whose FP32 rate it can match within
-the error. The host is the project's (or this machine); with --on it is one of the catalog, or that of a file of cosplay host export.`,
+With --on or --max-error only those that the GPU of a host has the memory for, and whose FP32 rate it can match within the error. The host is the project's (or this machine); with --on it is one of the catalog, or that of a file of cosplay host export.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			targets, err := ofArchitecture(catalog.Targets(), arch)
@@ -227,8 +226,11 @@ func ratio(typed string) (float64, error) {
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
 		return 0, errors.New("it is a share of 0 or more, like 10% or 0.1")
 	}
-	if percent {
+	switch {
+	case percent:
 		x /= 100
+	case x > 1:
+		return 0, fmt.Errorf("it is a share, and %s is %g %%. Fix: write %s%% or %g", number, 100*x, number, x/100)
 	}
 	return x, nil
 }
@@ -267,7 +269,9 @@ func (inv *invocation) liveGPU(ctx context.Context, index int) (resource.GPU, er
 	if err != nil {
 		return resource.GPU{}, err
 	}
+	done := inv.slow("Reading the hosts")
 	live, err := p.Hardware(ctx)
+	done()
 	if err != nil {
 		return resource.GPU{}, fmt.Errorf("%w\n  Without a host, name one of the catalog: --on h200", err)
 	}

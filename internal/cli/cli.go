@@ -11,11 +11,16 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"cosplay/internal/config"
+	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/recovery"
@@ -40,8 +45,9 @@ type Streams struct {
 // invocation is one run of the command line: its streams and global flags.
 type invocation struct {
 	Streams
-	args               []string  // as they were typed
-	stdout, stderr     io.Writer // as they were given, for programs that write to them themselves
+	args               []string    // as they were typed
+	stdout, stderr     io.Writer   // as they were given, for programs that write to them themselves
+	unread             func() bool // reports whether the reader of standard output has closed it
 	chdir, file, state string
 	given              []project.Given   // values of variables
 	variables          []config.Variable // of the project, once it is open
@@ -60,18 +66,34 @@ type opened struct {
 }
 
 // output is standard output. It keeps the first error of a write, which the screens
-// do not check.
+// do not check. A pipe whose reader has closed it, and a terminal that has hung up, are no
+// error for a command that outlives them.
 type output struct {
 	io.Writer
-	err error
+	terminal bool
+	err      error
+	unread   atomic.Bool
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) || o.terminal && errors.Is(err, syscall.EIO) {
+		o.unread.Store(true)
+		return len(p), nil
+	}
 	if o.err == nil {
 		o.err = err
 	}
 	return n, err
+}
+
+// lock locks the project of a command that changes something. A closed output does not end
+// such a command, which would leave the change half done.
+func (inv *invocation) lock(ctx context.Context, p interface {
+	Lock(ctx context.Context, command string, wait time.Duration) error
+}, command string, wait time.Duration) error {
+	interrupt.OutliveReaders()
+	return p.Lock(ctx, command, wait)
 }
 
 // Fd is the file descriptor, by which a terminal is recognized.
@@ -98,7 +120,8 @@ func failIf(condition bool) error {
 // Main runs one command line and returns the exit code.
 func Main(args []string, streams Streams) int {
 	out := &output{Writer: streams.Out}
-	inv := &invocation{Streams: Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}, stdout: streams.Out, stderr: streams.Err, args: args, input: true}
+	out.terminal = term.IsTerminal(int(out.Fd()))
+	inv := &invocation{Streams: Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}, stdout: streams.Out, stderr: streams.Err, unread: out.unread.Load, args: args, input: true}
 	root := inv.root()
 	root.SetArgs(twoDashes(root, args))
 	root.SetIn(inv.In)

@@ -64,7 +64,7 @@ func (inv *invocation) runExpire(ctx context.Context, names []string, o expireOp
 		}
 		return err
 	}
-	if err := p.Lock(ctx, "expire", o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p, "expire", o.lockTimeout); err != nil {
 		return err
 	}
 	err = p.EndExpired(ctx, names, resource.Seconds(o.grace/time.Second), project.ApplyOptions{Parallelism: o.parallelism}, &expiring{inv})
@@ -152,7 +152,7 @@ func (inv *invocation) runExtend(ctx context.Context, names []string, typed stri
 	if err != nil {
 		return err
 	}
-	if err := p.Lock(ctx, "extend", wait); err != nil {
+	if err := inv.lock(ctx, p, "extend", wait); err != nil {
 		return err
 	}
 	extended, err := p.Extend(ctx, names, by)

@@ -98,6 +98,7 @@ type finder struct {
 func (inv *invocation) runFits(ctx context.Context, flags fitsFlags, argv []string) error {
 	f := &finder{invocation: inv, flags: flags, argv: argv, attempts: map[int]attempt{}, signals: interrupt.Catch()}
 	defer f.signals.Release()
+	interrupt.OutliveReaders()
 	hardware, err := inv.hasGPU(ctx, flags.session.Host)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (inv *invocation) runImport(ctx context.Context, name, id string, autoAppro
 	if err != nil {
 		return oneOfSeveral(err, name, p.Addresses())
 	}
-	if err := p.Lock(ctx, "import", wait); err != nil {
+	if err := inv.lock(ctx, p, "import", wait); err != nil {
 		return err
 	}
 	found, outlook, err := recovery.BeginImport(ctx, p.Project, to, id)

@@ -46,7 +46,9 @@ func (inv *invocation) statusView(ctx context.Context) (view render.StatusView, 
 	if err != nil {
 		return view, err
 	}
+	done := inv.slow("Reading the hosts")
 	o, err := p.Peek(ctx)
+	done()
 	if err != nil {
 		return view, err
 	}

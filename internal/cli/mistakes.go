@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cosplay/catalog"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
+	"cosplay/internal/terminal"
 )
 
 // laterCommands and laterFlags are planned: cosplay refuses them by name, not as unknown.
@@ -63,6 +65,12 @@ var terraformCommands = map[string]string{
 	"workspace": "give each its own state with --state FILE, and what differs with --var-file FILE",
 }
 
+// gpuCosplayCommands are those of gpu-cosplay, cosplay's predecessor, with today's.
+var gpuCosplayCommands = map[string]string{
+	"up":   "cosplay apply, after cosplay init 3090 --count 2 has written cosplay.hcl; or cosplay run 3090 for one command",
+	"down": "cosplay destroy, for all sessions, or cosplay destroy --target SESSION, for one",
+}
+
 // twoDashes adds the second dash to long flags that are typed as in Terraform, -out=FILE.
 // It leaves the arguments after -- alone.
 func twoDashes(root *cobra.Command, args []string) []string {
@@ -95,6 +103,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		return fmt.Errorf("%q is not a command of %s: %s", name, cmd.CommandPath(), instead)
 	}
 	hint := cmd.CommandPath() + " --help lists the commands"
+	if instead, is := gpuCosplayCommands[name]; is {
+		return fmt.Errorf("%q is not a command of %s; did you mean %s?", name, cmd.CommandPath(), instead)
+	}
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
@@ -119,10 +130,13 @@ func helpOn(help *cobra.Command, topic []string) error {
 
 // noArgs refuses arguments with a hint instead of cobra's "unknown command".
 func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, but got %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	if _, err := catalog.Target(strings.Join(args, " ")); err == nil && (cmd.Name() == "plan" || cmd.Name() == "apply") {
+		return fmt.Errorf("%s reads the GPUs of the sessions from cosplay.hcl. Fix: cosplay init %[2]s writes one; cosplay fit %[2]s shows what the GPU can present", cmd.CommandPath(), terminal.ShellWords(args))
+	}
+	return fmt.Errorf("%s takes no arguments, but got %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
 }
 
 // wants refuses a number of arguments that the command's usage does not name.
@@ -165,6 +179,9 @@ var valueWords = map[string]string{
 
 // unknownFlag suggests the most similar flag.
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
+	if words := cmd.Flags().Args(); cmd == cmd.Root() && len(words) > 0 && gpuCosplayCommands[words[0]] != "" {
+		return unknownCommand(cmd, words[0])
+	}
 	typed, name := "--"+e.GetSpecifiedName(), e.GetSpecifiedName()
 	if short := e.GetSpecifiedShortnames(); short != "" {
 		typed, name = "-"+short, short

@@ -19,8 +19,10 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/selftest"
+	"cosplay/internal/terminal"
 	"cosplay/internal/watch"
 )
 
@@ -127,7 +129,9 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		return err
 	}
 	if o.verify {
+		done := inv.slow("Testing the disguise in " + prose.Count(len(outlook.Prior.Sessions), "session"))
 		verified, err := selftest.Verify(ctx, p.Project, outlook.Prior, outlook.Live, outlook.Prior.Sessions, selftest.VerifyOptions{})
+		done()
 		if err != nil {
 			return err
 		}
@@ -139,7 +143,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		}
 		announce.recall(p.Project, outlook)
 	}
-	view.Destroy = o.destroy
+	view.Destroy, view.Quiet, view.Killed = o.destroy, o.quiet, o.driftOnly && len(p.Killed()) > 0
 	if o.out != "" {
 		if err := savePlan(o.out, outlook.Plan); err != nil {
 			return err
@@ -169,7 +173,9 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 
 // outlook computes the plan, and the view of it.
 func (inv *invocation) outlook(ctx context.Context, p *opened, aim project.Aim) (project.Outlook, render.PlanView, error) {
+	done := inv.slow("Reading the hosts")
 	outlook, diags, err := p.Plan(ctx, aim)
+	done()
 	if err != nil {
 		return outlook, render.PlanView{}, err
 	}
@@ -200,6 +206,9 @@ func (inv *invocation) printDrift(view render.PlanView, o planOptions) error {
 		render.Drift(inv.Out, inv.style(inv.Out), view)
 		if !drifted && !o.quiet {
 			render.Information(inv.Err, inv.style(inv.Err), view)
+		}
+		if view.Killed && !o.quiet {
+			fmt.Fprintln(inv.Err, "A cosplay run in this folder was killed and has left something. Fix:", terminal.ShellWords(append([]string{"cosplay", "reset"}, view.Flags...)))
 		}
 	}
 	return nil

@@ -68,10 +68,12 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 	}
 	defer p.Close()
 	p.Waiting = inv.waits
-	if err := p.Lock(ctx, "reset", o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p, "reset", o.lockTimeout); err != nil {
 		return err
 	}
+	done := inv.slow("Reading the hosts")
 	r, err := recovery.PlanReset(ctx, p, o.ResetOptions)
+	done()
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (inv *invocation) carryOutReset(ctx context.Context, p *project.Project, r 
 	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 	stoppable, stop := interruptible(ctx, progress)
 	if len(r.Killed) > 0 {
-		inv.removeKilled(ctx)
+		_ = inv.removeKilled(ctx)
 	}
 	results := recovery.CarryOut(stoppable, p, r, progress.Event, o.parallelism)
 	interrupted := stoppable.Err() != nil

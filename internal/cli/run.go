@@ -45,7 +45,7 @@ func (inv *invocation) run() *cobra.Command {
 
 With --wait, it waits until there is room for the session: first come, first served, over all users of the host. Ctrl-C leaves the queue.
 
-Standard output is the command's; cosplay prints to standard error. Ctrl-C interrupts the command. The next run in the same folder, or cosplay reset, removes the leftovers of a run that was killed.
+Standard output is the command's; cosplay prints to standard error. Ctrl-C interrupts the command. A second Ctrl-C, or another signal, kills a command that does not end within 10 seconds. The next run in the same folder, cosplay destroy or cosplay reset removes the leftovers of a run that was killed.
 
 With --junit, it writes the result for a CI system: one test case for each program that used PyTorch's GPU on a simulated host, with its peak memory and the reason of its failure, and otherwise one for the command.
 
@@ -166,9 +166,9 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 	one := &once{invocation: inv, opened: &opened{p, files, diags}, signals: interrupt.Catch(), result: cmp.Or(result, &render.JUnitView{}), contained: session.Image != "" || len(session.Volumes) > 0}
 	// Signals do not prevent the removal of the session.
 	defer one.signals.Release()
-	defer interrupt.OutliveReaders()()
-	inv.removeKilled(ctx)
-	if err := p.Lock(ctx, "run", 0); err != nil {
+	interrupt.OutliveReaders()
+	_ = inv.removeKilled(ctx)
+	if err := inv.lock(ctx, p, "run", 0); err != nil {
 		return err
 	}
 	err = one.create(ctx, wait)
@@ -317,7 +317,18 @@ func (o *once) execute(ctx context.Context, argv []string) error {
 		return exit(exitInterrupted)
 	}
 	o.result.Ran = true
+	ctx, kill := context.WithCancel(ctx)
+	defer kill()
+	defer o.signals.Handle(func() {}, func() { // the command gets each signal, and may ignore it
+		if ctx.Err() == nil {
+			fmt.Fprintf(o.Err, "The command ignores the signal. cosplay kills it in %s and removes the session.\n", runtime.KillAfter)
+			kill()
+		}
+	})()
 	code, err := place.Exec(ctx, session.ID, runtime.Program{Argv: argv}, runtime.Streams{In: o.In, Out: o.stdout, Err: o.stderr})
+	if errors.Is(ctx.Err(), context.Canceled) { // it was ended, whatever it says
+		code, err = cmp.Or(code, exitInterrupted), nil
+	}
 	if err != nil {
 		o.report(err)
 		o.result.Failure = err
@@ -367,7 +378,7 @@ func (o *once) remove(ctx context.Context) error {
 
 // removeKilled removes the leftovers of killed runs in this folder. It reports an error,
 // and the command continues.
-func (inv *invocation) removeKilled(ctx context.Context) {
+func (inv *invocation) removeKilled(ctx context.Context) error {
 	progress := inv.brief()
 	removed, err := project.RemoveKilled(ctx, inv.options(project.Options{}), project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
 	for range removed {
@@ -376,5 +387,7 @@ func (inv *invocation) removeKilled(ctx context.Context) {
 	progress.Close()
 	if err != nil {
 		inv.report(fmt.Errorf("removing the leftovers of a cosplay run that was killed: %w", inv.refused(err, nil)))
+		return exit(exitError)
 	}
+	return nil
 }

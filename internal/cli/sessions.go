@@ -35,7 +35,10 @@ func (inv *invocation) enter(ctx context.Context, name string, starts bool) (*in
 		p.Machine.Leave()
 		return in, nil
 	}
-	if in.Outlook, err = p.Peek(ctx); err != nil {
+	done := inv.slow("Reading the hosts")
+	in.Outlook, err = p.Peek(ctx)
+	done()
+	if err != nil {
 		return in, err
 	}
 	in.session, err = named(in.Prior, name)
@@ -65,7 +68,10 @@ func (inv *invocation) peekChosen(ctx context.Context, names []string) (p *opene
 	if p, err = inv.openHosts(); err != nil {
 		return p, now, nil, err
 	}
-	if now, err = p.Peek(ctx); err != nil {
+	done := inv.slow("Reading the hosts")
+	now, err = p.Peek(ctx)
+	done()
+	if err != nil {
 		return p, now, nil, err
 	}
 	sessions, err = chosen(now.Prior, names)

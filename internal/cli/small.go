@@ -76,7 +76,9 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 			if err != nil {
 				return err
 			}
+			done := inv.slow("Checking the hosts")
 			view := render.DoctorView{Findings: selftest.Checkup(cmd.Context(), p.Project)}
+			done()
 			return cmp.Or(printView(inv, view, render.Doctor, render.DoctorJSON), failIf(view.Missing() > 0))
 		},
 	}

@@ -127,7 +127,7 @@ func (inv *invocation) sshConfig() *cobra.Command {
 
   cosplay ssh-config > ~/.ssh/cosplay     # again after each apply: ports may change
   sed -i '1i Include cosplay' ~/.ssh/config     # once
-  ssh cosplay-worker-0`,
+  ssh cosplay-worker-0-PROJECT     # as its Host line has it: PROJECT is the name of the folder`,
 		RunE: func(cmd *cobra.Command, args []string) error { return inv.runSSHConfig(cmd.Context(), args) },
 	}
 }

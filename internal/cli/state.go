@@ -111,7 +111,7 @@ func (inv *invocation) edited(ctx context.Context, command string, o editOptions
 	var prior resource.Prior
 	if o.dryRun {
 		prior, _, err = p.Remembered()
-	} else if err = p.Lock(ctx, command, o.lockTimeout); err == nil {
+	} else if err = inv.lock(ctx, p, command, o.lockTimeout); err == nil {
 		prior, err = p.Settled(ctx)
 	}
 	if err == nil {
@@ -242,10 +242,12 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Lock(ctx, "state rebuild", o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p, "state rebuild", o.lockTimeout); err != nil {
 		return err
 	}
+	done := inv.slow("Reading the hosts")
 	r, err := recovery.Rebuild(ctx, p.Project, o.lineage)
+	done()
 	if err != nil {
 		return err
 	}

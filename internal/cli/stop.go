@@ -64,11 +64,14 @@ func (inv *invocation) runStop(ctx context.Context, names []string, o stopOption
 	if err != nil {
 		return err
 	}
-	if err := p.Lock(ctx, command, o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p, command, o.lockTimeout); err != nil {
 		return err
 	}
 	var now project.Outlook
-	if now.Prior, now.Live, err = p.Refresh(ctx); err != nil {
+	read := inv.slow("Reading the hosts")
+	now.Prior, now.Live, err = p.Refresh(ctx)
+	read()
+	if err != nil {
 		return err
 	}
 	if o.all == (len(names) > 0) && len(now.Prior.Sessions) != 1 {

@@ -55,7 +55,7 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 			return err
 		}
 		// A process that releases the lock empties it.
-		if err := p.Lock(ctx, "force-unlock", time.Second); err != nil {
+		if err := inv.lock(ctx, p, "force-unlock", time.Second); err != nil {
 			return err
 		}
 		view.Removed = true

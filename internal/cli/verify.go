@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 	"cosplay/internal/selftest"
@@ -73,6 +74,7 @@ func (inv *invocation) verified(ctx context.Context, p *project.Project, prior r
 		}
 		return s.Rests(body)
 	})
+	defer inv.slow("Testing the disguise in " + prose.Count(len(sessions), "session"))()
 	all, err := selftest.Verify(ctx, p, prior, live, sessions, o)
 	for _, v := range all {
 		view.Sessions = append(view.Sessions, render.VerifiedSession{Session: v.Session.Session, Results: v.Results, Outdated: v.Outdated})

@@ -86,6 +86,11 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 	if err != nil {
 		return err
 	}
+	interrupt.OutliveReaders()
+	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
+	defer release()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer announce.finish(cancel)
 	var writing sync.Mutex // steps of a repair are reported while others are
@@ -105,9 +110,12 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 			defer writing.Unlock()
 			if inv.json {
 				_ = render.WatchEventJSON(inv.Out, e)
-				return
+			} else {
+				render.WatchEvent(inv.Out, e)
 			}
-			render.WatchEvent(inv.Out, e)
+			if inv.unread() { // as a Ctrl-C: a loop whose reports are not read is not wanted
+				stop()
+			}
 		},
 	}
 	serving, err := serve(o.listen, o.socket, loop.Monitor.Handler(), &status)
@@ -115,8 +123,6 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 		return err
 	}
 	defer serving.close()
-	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
-	defer release()
 	clean, err := loop.Run(ctx)
 	if err != nil {
 		return err

@@ -31,6 +31,9 @@ func noteMoves(all []SessionChange, o Options) {
 			if c.Action == NoOp {
 				c.Action = Move
 			}
+			if c.Reason.Kind == resource.LeftOut { // a move has no effect on a host, so that it is in every plan
+				c.Reason = resource.Reason{}
+			}
 		}
 	}
 }

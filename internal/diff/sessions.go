@@ -375,6 +375,8 @@ func (all *fields) envFields(was, want resource.Session) {
 		switch {
 		case hadSecret && hasSecret && sealed == seal:
 			continue
+		case !hadSecret && hasSecret && !want.Spec.IsZero() && from != nil && from == EnvValue(want.Secret[name]):
+			from, to = IsInEnvironment, IsInFile // the engine shows it until the container is recreated
 		case hadSecret || hasSecret:
 			from, to = masked(from, hadSecret), masked(to, hasSecret)
 		case from == to:

@@ -12,10 +12,15 @@ import (
 // Signals are those that ask the process to end. From Catch to Release they do not end it.
 type Signals struct{ caught chan os.Signal }
 
-// Catch catches SIGINT, SIGTERM and SIGHUP.
+// Catch catches SIGINT, SIGTERM and SIGHUP, but those that the process was started to
+// ignore, as nohup does.
 func Catch() Signals {
 	s := Signals{make(chan os.Signal, 4)}
-	signal.Notify(s.caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, one := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(one) {
+			signal.Notify(s.caught, one)
+		}
+	}
 	return s
 }
 
@@ -32,17 +37,25 @@ func (s Signals) Forget() {
 	}
 }
 
-// Handle calls first at the first signal and second at each later one, until release.
+// Handle calls first at the first signal and second at each later one, until release. A
+// terminal that hangs up sends SIGHUP more than once, from the shell and from the kernel:
+// only the first signal can be a SIGHUP.
 func (s Signals) Handle(first, second func()) (release func()) {
 	released := make(chan struct{})
 	go func() {
-		for handle := first; ; handle = second {
+		for began := false; ; {
 			select {
 			case <-released:
 				return
-			case <-s.caught:
+			case caught := <-s.caught:
+				switch {
+				case !began:
+					first()
+				case caught != syscall.SIGHUP:
+					second()
+				}
+				began = true
 			}
-			handle()
 		}
 	}()
 	return func() { close(released) }
@@ -63,8 +76,4 @@ func Context(ctx context.Context, first, second func()) (_ context.Context, rele
 
 // OutliveReaders makes writing to a pipe that no process reads an error, instead of the
 // end of the process. The signal is not ignored: a child process would ignore it, too.
-func OutliveReaders() (release func()) {
-	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE)
-	return func() { signal.Stop(broken) }
-}
+func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

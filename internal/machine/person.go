@@ -150,20 +150,51 @@ func agentKeys() []string {
 // ownKeys returns the public keys in a folder that have their private key beside them: without it, the user could not
 // log in from this machine.
 func ownKeys(dir string) []string {
-	names, _ := fs.Glob(os.DirFS(dir), "*.pub")
-	slices.Sort(names)
 	var all []string
-	for _, name := range names {
-		file := filepath.Join(dir, name)
-		if _, err := os.Stat(strings.TrimSuffix(file, ".pub")); err != nil {
-			continue
-		}
-		if keys, err := publicKeys(file); err == nil {
+	for _, private := range privateKeys(dir) {
+		if keys, err := publicKeys(private + ".pub"); err == nil {
 			all = append(all, keys...)
 		}
 	}
 	return all
 }
+
+// privateKeys are the files in a folder that have their public key beside them.
+func privateKeys(dir string) []string {
+	names, _ := fs.Glob(os.DirFS(dir), "*.pub")
+	slices.Sort(names)
+	var all []string
+	for _, name := range names {
+		private := filepath.Join(dir, strings.TrimSuffix(name, ".pub"))
+		if _, err := os.Stat(private); err == nil {
+			all = append(all, private)
+		}
+	}
+	return all
+}
+
+// Identities are the private keys of the user for lines of authorized_keys; nil where ssh tries them by itself: those
+// with the usual names in the home of the account. HOME may name another.
+func Identities(authorized []string) []string {
+	who, _ := Invoker()
+	var all []string
+	usual := true
+	for _, private := range privateKeys(filepath.Join(HomeDir(), ".ssh")) {
+		keys, err := publicKeys(private + ".pub")
+		if err != nil || len(distinct(slices.Concat(authorized, keys))) > len(distinct(slices.Clone(authorized))) {
+			continue
+		}
+		all = append(all, private)
+		usual = usual && filepath.Dir(private) == filepath.Join(who.home, ".ssh") && slices.Contains(usualKeys, filepath.Base(private))
+	}
+	if usual {
+		return nil
+	}
+	return all
+}
+
+// usualKeys are the files that ssh tries, says ssh_config(5).
+var usualKeys = []string{"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"}
 
 // publicKeys reads a file of public keys, one a line. A file without any is an
 // error.

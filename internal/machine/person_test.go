@@ -44,4 +44,11 @@ func TestHomeGoesBeforePasswd(t *testing.T) {
 	if p, err := Person(&config.Intent{}); err != nil || !slices.Equal(p.Keys, []string{key}) {
 		t.Errorf("%q, %v", p.Keys, err)
 	}
+	private := filepath.Join(home, ".ssh", "id_ed25519")
+	if all := Identities([]string{key}); !slices.Equal(all, []string{private}) {
+		t.Errorf("ssh looks in the home of the account, and gets %q", all)
+	}
+	if all := Identities([]string{"ssh-ed25519 AAAA other"}); all != nil {
+		t.Errorf("of another user's keys: %q", all)
+	}
 }

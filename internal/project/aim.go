@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -233,7 +234,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	}
 	follow(targeted, all, needs)
 	follow(excluded, all, turned(needs))
-	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name(), Neighbour: p.neighbour}
+	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name(), Neighbour: p.neighbour, SameFile: sameFile}
 	for _, a := range all {
 		if len(aim.Target) > 0 && !targeted[a] || excluded[a] {
 			scope.Left[a] = true
@@ -249,6 +250,13 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 		scope.Replace[a] = true
 	}
 	return scope, nil
+}
+
+// sameFile reports whether two paths lead to the same file, also one of a symbolic link.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
 // needs are the blocks that each block's sessions depend on.

@@ -33,6 +33,9 @@ func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.
 		if s.Lifetime.IdleTimeout != 0 {
 			last = p.lastActive(s, prior, active[s.Address])
 		}
+		if now := Now(); s.UpAt > now { // by a clock that was ahead: it has its whole ttl at most
+			s.UpAt = now
+		}
 		if end := lifetime.Of(s, last); end.At != 0 {
 			ends[s.Address] = end
 		}

@@ -238,17 +238,20 @@ func (p *Project) KilledRuns(live resource.Live) map[string]string {
 	return folders
 }
 
-// wasKilled reports whether a run left a state, a journal or a simulated host, and no
-// process has its lock.
+// wasKilled reports whether a run left something, and no process has its lock.
 func wasKilled(statePath string) bool {
+	seen, err := durable.Inspect(state.Store{Path: statePath}.LockPath())
+	return err == nil && !seen.Held && leftSomething(statePath)
+}
+
+// leftSomething reports whether a run has begun: it has a state, a journal or a simulated
+// host, or its lock names it, which it does until it ends.
+func leftSomething(statePath string) bool {
 	store := state.Store{Path: statePath}
 	_, err := os.Lstat(store.JournalPath())
 	_, simErr := os.Lstat(filepath.Join(filepath.Dir(statePath), machine.SimsDir))
-	if store.Stamp() == "" && err != nil && simErr != nil {
-		return false
-	}
-	seen, err := durable.Inspect(store.LockPath())
-	return err == nil && !seen.Held
+	seen, lockErr := durable.Inspect(store.LockPath())
+	return store.Stamp() != "" || err == nil || simErr == nil || lockErr == nil && seen.By != nil
 }
 
 // FolderOfRun is the folder in which cosplay run was started; once is false if the state
@@ -329,8 +332,7 @@ func openKilled(ctx context.Context, o Options) ([]*Project, error) {
 		if err != nil {
 			return all, err
 		}
-		// It has just started, or was killed early. A simulated host is made under the lock.
-		if p.Store.Stamp() == "" && !p.Unfinished() && p.Machine.Sims == "" {
+		if !leftSomething(one.StatePath) { // it has just started, or was killed before it had its lock
 			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
 				_ = os.RemoveAll(filepath.Dir(p.Store.Path))
 			}

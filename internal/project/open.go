@@ -96,16 +96,15 @@ func locate(o Options) (*Project, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder; --chdir needs the project's folder", dir)
 	}
-	store := state.Store{Path: o.StatePath, Version: o.Version}
-	if store.Path == "" {
-		store.Path = filepath.Join(dir, state.FileName)
-	}
-	if store.Path, err = filepath.Abs(store.Path); err != nil {
+	typed := cmp.Or(o.StatePath, filepath.Join(dir, state.FileName))
+	if typed, err = filepath.Abs(typed); err != nil {
 		return nil, err
 	}
-	if store.Path, err = durable.Destination(store.Path); err != nil {
+	if typed, err = durable.Destination(typed); err != nil {
 		return nil, err
 	}
+	dir, path := identity(dir, typed)
+	store := state.Store{Path: path, Version: o.Version}
 	for _, path := range []string{dir, store.Path} {
 		if !utf8.ValidString(path) {
 			return nil, fmt.Errorf("the path %q is not valid UTF-8, so the state and the files of sessions cannot contain it. Fix: rename that folder", path)
@@ -115,10 +114,35 @@ func locate(o Options) (*Project, error) {
 	return p, p.checkOwner(false)
 }
 
+// identity are the folder and the state of a project by the paths that identify it, whichever symbolic links the user
+// came by. The sessions of earlier versions of cosplay have the paths that they were created by: while they exist, these
+// stay.
+func identity(dir, statePath string) (string, string) {
+	dir = real(dir)
+	statePath = filepath.Join(real(filepath.Dir(statePath)), filepath.Base(statePath))
+	folder := state.Store{Path: statePath}.FolderOfSessions(machine.ScratchDir)
+	if folder == "" || folder == dir || !sameFile(folder, dir) {
+		return dir, statePath
+	}
+	if inside, err := filepath.Rel(dir, statePath); err == nil && filepath.IsLocal(inside) {
+		statePath = filepath.Join(folder, inside)
+	}
+	return folder, statePath
+}
+
+// real is a path without symbolic links; the path itself where it leads nowhere.
+func real(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
+	}
+	return path
+}
+
 // setState sets the path of the state, before a host is open.
 func (p *Project) setState(path string) error {
 	path, err := durable.Destination(path)
-	p.Store.Path, p.Machine.State = path, path
+	p.Dir, path = identity(p.Dir, path)
+	p.Store.Path, p.Machine.State, p.Machine.Dir = path, path, p.Dir
 	return err
 }
 

@@ -3,8 +3,10 @@ package project
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -12,6 +14,7 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -47,7 +50,21 @@ type Refused struct{ Diagnostics hcl.Diagnostics }
 
 // Error is the errors among the diagnostics: warnings, which may come first, refuse nothing.
 func (r *Refused) Error() string {
-	return slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d *hcl.Diagnostic) bool { return d.Severity != hcl.DiagError }).Error()
+	var all []string
+	for _, d := range r.Diagnostics {
+		if d.Severity != hcl.DiagError {
+			continue
+		}
+		words := prose.Stop(d.Summary)
+		if d.Detail != "" {
+			words = d.Summary + ": " + prose.Stop(d.Detail)
+		}
+		if d.Subject != nil && d.Subject.Filename != "" { // hcl prints ":0,0-0" where there is no place
+			words = fmt.Sprintf("%s line %d: %s", d.Subject.Filename, d.Subject.Start.Line, words)
+		}
+		all = append(all, words)
+	}
+	return strings.Join(all, "\n")
 }
 
 // Reconcile plans and applies, and repeats both after the failures that its patience

@@ -201,7 +201,7 @@ func (p *Project) loginAt(login runtime.Login, s resource.PriorSession, port int
 	}
 	return Login{
 		Host: runtime.Reachable(s.Spec.SSH.Bind), port: port, user: s.Spec.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
-		identities: p.identities(s.Address),
+		identities: p.identities(s),
 	}, nil
 }
 
@@ -238,12 +238,12 @@ func unreachable(s resource.PriorSession, c resource.Body) error {
 	return advise("runs, but the engine does not publish its port for ssh", "cosplay apply publishes it again")
 }
 
-// identities are the private keys beside the public keys that the configuration names:
-// without a name ssh tries only the usual ones.
-func (p *Project) identities(a resource.Address) []string {
+// identities are the private keys beside the public keys that the configuration names, or else those that were chosen
+// in HOME: without a name ssh tries only the usual ones in the home of the account.
+func (p *Project) identities(session resource.PriorSession) []string {
 	var all []string
 	for _, s := range p.Intent.Sessions {
-		if s.Address != a {
+		if s.Address != session.Address {
 			continue
 		}
 		for _, key := range s.Keys {
@@ -252,6 +252,9 @@ func (p *Project) identities(a resource.Address) []string {
 				all = append(all, private)
 			}
 		}
+		if len(s.Keys) > 0 {
+			return all
+		}
 	}
-	return all
+	return machine.Identities(session.Spec.SSH.AuthorizedKeys)
 }

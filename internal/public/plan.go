@@ -22,7 +22,7 @@ type Plan struct {
 	Expired      []Expired        `json:"expired,omitempty"` // expired sessions that stay down
 }
 
-// DriftReport is what drift and plan --drift-only write.
+// DriftReport is what drift and plan --refresh-only write.
 type DriftReport struct {
 	Format
 	Differences

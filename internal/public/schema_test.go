@@ -34,7 +34,7 @@ type output struct {
 // outputs are the commands that write JSON, in the order of the document.
 var outputs = []output{
 	{"validate", public.Diagnostics{}, "", nil},
-	{"plan", public.Plan{}, "", map[string]any{"cosplay plan --drift-only --json": public.DriftReport{}}},
+	{"plan", public.Plan{}, "", map[string]any{"cosplay plan --refresh-only --json": public.DriftReport{}}},
 	{"drift", public.DriftReport{}, "", nil},
 	{"watch", public.WatchEvent{}, "", nil},
 	{"apply", public.Applied{}, "", nil},

@@ -272,7 +272,11 @@ func (p *page) leftAsItIs(v AppliedView) {
 	for _, c := range v.Plan.Diff.GPUs {
 		for _, f := range c.Kept {
 			if c.GiveBack {
-				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", words.GPU(v.Live, c.Host, c.UUID), words.Field(f), words.Value(f.From, v.Live), prose.Stop(words.Setting(f)))))
+				verb := "stays"
+				if f.Kind == diff.FieldSettings {
+					verb = "stay"
+				}
+				p.flow(0, 2, text(fmt.Sprintf("%s: %s %s %s: %s", words.GPU(v.Live, c.Host, c.UUID), words.Field(f), verb, words.Value(f.From, v.Live), prose.Stop(words.Setting(f)))))
 			}
 		}
 	}

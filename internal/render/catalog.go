@@ -185,9 +185,13 @@ func (p *page) shareTable(v FitView) {
 		return
 	}
 	p.gap()
-	p.flow(0, 2, text("How many such sessions one GPU holds, and what the one with the worst fit gets: while the others are idle, and while all are busy."))
-	t := &table{gap: 2, indent: 2, columns: []column{{title: "SHARING"}, {title: "EACH"}, {title: "COUNT", right: true}, {title: "FP32", right: true},
-		{title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}, {title: "BUSY: FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}}}
+	p.flow(0, 2, text("How many such sessions one GPU holds, and what the one with the worst fit gets while the others are idle:"))
+	rates := []column{{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}}
+	of := func(f resource.Fit) []line {
+		return []line{text(fit.Percent(f.FP32Ratio())), text(fit.Percent(f.BandwidthRatio())), text(times(f.TensorRatio()))}
+	}
+	idle := &table{gap: 2, indent: 2, columns: append([]column{{title: "SHARING"}, {title: "EACH"}, {title: "COUNT", right: true}}, rates...)}
+	busy := &table{gap: 2, indent: 2, columns: append([]column{{title: "SHARING"}}, rates...)}
 	for _, s := range v.Shares {
 		each := cmp.Or(s.Slice.Profile, "whole GPU")
 		switch {
@@ -196,10 +200,13 @@ func (p *page) shareTable(v FitView) {
 		case s.Slice.Percent > 0:
 			each = fmt.Sprintf("%d %% of %s", s.Slice.Percent, each)
 		}
-		t.add(text(string(s.Sharing)), text(each), text(fmt.Sprint(s.Sessions)), text(fit.Percent(s.Alone.FP32Ratio())), text(fit.Percent(s.Alone.BandwidthRatio())), text(times(s.Alone.TensorRatio())),
-			text(fit.Percent(s.Busy.FP32Ratio())), text(fit.Percent(s.Busy.BandwidthRatio())), text(times(s.Busy.TensorRatio())))
+		idle.add(append([]line{text(string(s.Sharing)), text(each), text(fmt.Sprint(s.Sessions))}, of(s.Alone)...)...)
+		busy.add(append([]line{text(string(s.Sharing))}, of(s.Busy)...)...)
 	}
-	p.table(t)
+	p.table(idle)
+	p.gap()
+	p.flow(0, 2, text("What it gets while all are busy:"))
+	p.table(busy)
 }
 
 // tooSmall lists the slices that do not hold the target's memory: "1g.18gb (16384 MiB)". Variants of a profile are

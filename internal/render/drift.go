@@ -36,7 +36,9 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	}
 	if v.Plan.Diff.Drifted() {
 		p.drift(v)
-		p.information(v, false)
+		if !v.Quiet {
+			p.information(v, false)
+		}
 		p.gap()
 	}
 	p.unfinished(v)
@@ -63,6 +65,7 @@ func (p *page) drift(v PlanView) {
 		switch {
 		case d.ByReboot && !p.Verbose:
 			explained++
+		case d.Informational && v.Quiet:
 		case d.Informational:
 			information = append(information, d)
 		case d.Class == diff.LifetimeEnded:

@@ -27,6 +27,8 @@ type PlanView struct {
 	Plan     *plan.Plan
 	Destroy  bool
 	Applying bool   // apply or destroy shows the plan and then asks, so it suggests no command
+	Quiet    bool   // drift prints nothing but drift
+	Killed   bool   // a cosplay run in this folder was killed and has left something
 	Saved    string // the file that the plan was saved to; "" if it was not
 	Stale    string // what has changed since the plan was saved; "" for nothing
 	Warnings hcl.Diagnostics

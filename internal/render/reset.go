@@ -209,10 +209,23 @@ func ResetDone(w io.Writer, s Style, v ResetDoneView) {
 	sessions, gpus := 0, 0
 	for _, r := range v.Results {
 		sessions += len(r.Round.Prior.Sessions) - len(r.Result.Prior.Sessions)
-		gpus += len(r.Round.Prior.GPUs) - len(r.Result.Prior.GPUs)
+		back := len(r.Round.Prior.GPUs) - len(r.Result.Prior.GPUs)
+		if r.Round.Plan != nil && r.Err == nil && len(r.Result.Failures) == 0 && !r.Result.Interrupted { // those that the state does not know, too
+			planned := 0
+			for _, c := range r.Round.Plan.Diff.GPUs {
+				if c.GiveBack {
+					planned++
+				}
+			}
+			back = max(back, planned)
+		}
+		gpus += back
 	}
 	p.gap()
 	words := fmt.Sprintf("%s removed, %s given back", prose.Count(sessions, "session"), prose.Count(gpus, "GPU"))
+	if n := len(v.Killed); n > 0 && sessions+gpus == 0 {
+		words = "the leftovers of " + prose.Count(n, "cosplay run") + " removed"
+	}
 	if n := len(v.failed()) + len(v.Failures); n > 0 {
 		p.flow(0, 2, join(inked(removed, fmt.Sprintf("Reset with %s: ", prose.Count(n, "failure"))), text(words+". The next cosplay reset tries the rest again.")))
 	} else {

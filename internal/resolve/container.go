@@ -45,6 +45,7 @@ func (r *resolver) containerSpec(s config.Session, session *resource.Session) {
 	}
 	session.Spec = fresh
 	if made && !was.Spec.IsZero() && !r.scope.Replace[s.Address] {
+		fresh = r.spelled(fresh, was.Spec)
 		kept := fresh
 		kept.User = was.Spec.User
 		if kept.SSH.Enabled && len(s.Keys) == 0 {

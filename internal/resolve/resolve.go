@@ -41,6 +41,7 @@ type Scope struct {
 	Project string                    // the name of the project, for containers whose name another project has
 
 	Neighbour func(resource.Holder) Neighbour // reads another project of the user; nil where there is none to read
+	SameFile  func(a, b string) bool          // reports whether two paths lead to the same file; nil where there are none to read
 }
 
 type resolver struct {
@@ -283,6 +284,8 @@ func (r *resolver) compute(host, was string, made bool) string {
 func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.Target, session.Runtime = s.Target, r.runtime(s.Host)
 	session.Program, session.Spec = s.Program, resource.ContainerSpec{}
+	was, made := r.prior.Session(s.Address)
+	session.Workspace = r.path(s.Workspace, was.Workspace)
 	session.Capability = ""
 	if byDefault := session.ReportedCapability(); s.Capability != byDefault {
 		session.Capability = s.Capability // the default, written out, is no change
@@ -290,6 +293,9 @@ func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.DependsOn, session.Secret, session.Sealed = s.DependsOn, s.Secret, nil
 	*session = session.Seal(r.prior.Key)
 	maps.Copy(session.Sealed, s.Sealed)
+	if made && r.prior.Key != "" {
+		unsealed(session, was.Session, r.prior.Key)
+	}
 	r.containerSpec(s, session)
 }
 

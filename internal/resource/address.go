@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/agext/levenshtein"
+
 	"cosplay/internal/prose"
 )
 
@@ -149,6 +151,11 @@ func Match(typed string, known []Address) (Address, error) {
 		return Address{}, fmt.Errorf("there is no session yet; run cosplay apply first")
 	case typed == "":
 		return Address{}, fmt.Errorf("there are %d sessions; name one of %s", len(known), names)
+	}
+	for _, a := range known {
+		if levenshtein.Distance(typed, a.Short(), nil) <= len(typed)/3 {
+			return Address{}, fmt.Errorf("there is no session %q; did you mean %s? There are %s", typed, a.Short(), names)
+		}
 	}
 	return Address{}, fmt.Errorf("there is no session %q; there are %s", typed, names)
 }

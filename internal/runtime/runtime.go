@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"cosplay/internal/durable"
 	"cosplay/internal/preflight"
@@ -43,6 +44,9 @@ const (
 	CannotRun = 126
 	NotFound  = 127
 )
+
+// KillAfter is how long a command may take to end after it was asked to, before it is killed.
+const KillAfter = 10 * time.Second
 
 // Interior is what the programs of a session should find, and the paths of its disguise.
 type Interior struct {

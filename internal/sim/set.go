@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"unsafe"
+
+	"github.com/agext/levenshtein"
 )
 
 // setting is an aspect of a GPU that Set can change.
@@ -51,7 +53,13 @@ func Keys() []string {
 func (h *Host) Set(gpu int, key, value string) error {
 	at := slices.IndexFunc(settings, func(s setting) bool { return s.key == key })
 	if at < 0 {
-		return fmt.Errorf("there is no setting %q; there are %s", key, strings.Join(Keys(), ", "))
+		hint := ";"
+		for _, s := range settings {
+			if levenshtein.Distance(key, s.key, nil) <= len(key)/3 {
+				hint = ", did you mean " + s.key + "?;"
+			}
+		}
+		return fmt.Errorf("there is no setting %q%s there are %s", key, hint, strings.Join(Keys(), ", "))
 	}
 	return h.onGPU(gpu, func(g *C.struct_sim_gpu) error {
 		if err := settings[at].set(g, value); err != nil {

@@ -4,6 +4,7 @@
 package state
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -66,6 +67,25 @@ func (s Store) Stamp() string {
 	}
 	inode := info.Sys().(*syscall.Stat_t).Ino // each Save is a new file
 	return fmt.Sprint(inode, info.Size(), info.ModTime().UnixNano())
+}
+
+// FolderOfSessions is the folder of the project by the path that the sessions of the state were created by: the one
+// before their folders in the scratch folder, or else the workspace of a session. "" without a session. It reads the
+// text, which takes a fraction of the time of decoding it.
+func (s Store) FolderOfSessions(scratch string) string {
+	data, err := durable.ReadRecord(s.Path)
+	if err != nil {
+		return ""
+	}
+	if at := bytes.Index(data, []byte("/"+scratch+"/sessions/")); at >= 0 {
+		return string(data[bytes.LastIndexByte(data[:at], '"')+1 : at])
+	}
+	_, rest, found := bytes.Cut(data, []byte(`"workspace"`))
+	if _, rest, found = bytes.Cut(rest, []byte(`"`)); !found {
+		return ""
+	}
+	folder, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(folder)
 }
 
 // Save writes the state with the next serial, after keeping the previous one as .backup, and returns what it wrote.

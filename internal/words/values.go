@@ -112,7 +112,7 @@ var conditions = map[diff.Condition]string{
 	diff.IsInEnvironment:  "in the container's environment",
 	diff.IsSensitive:      "(sensitive)",
 	diff.IsAny:            "(any)",
-	diff.IsAsSet:          "as set",
+	diff.IsAsSet:          "as they are",
 }
 
 // SMI is the arguments of nvidia-smi that set a setting of a GPU.

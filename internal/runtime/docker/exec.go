@@ -147,13 +147,13 @@ func (x *execution) converse(ctx context.Context, connection types.HijackedRespo
 		case err := <-output:
 			switch {
 			case ctx.Err() != nil: // which may end the connection first
-				return 0, true, x.giveUp(ctx)
+				return 0, true, x.giveUp(ctx, output)
 			case x.unwritten != nil:
 				return x.noReader(ctx)
 			}
 			return 0, false, err
 		case <-ctx.Done():
-			return 0, true, x.giveUp(ctx)
+			return 0, true, x.giveUp(ctx, output)
 		case s := <-x.signals:
 			if err := x.pass(ctx, s.(syscall.Signal)); err != nil {
 				return 128 + int(s.(syscall.Signal)), true, nil
@@ -186,9 +186,15 @@ func (x *execution) noReader(ctx context.Context) (code int, done bool, err erro
 // outputError is an error of writing the output, not of the engine.
 type outputError struct{ error }
 
-// giveUp asks a program to end when its caller has ended.
-func (x *execution) giveUp(ctx context.Context) error {
-	_ = x.pass(context.WithoutCancel(ctx), syscall.SIGTERM) // as far as it can be done
+// giveUp asks a program to end when its caller has ended, and kills it if it does not.
+func (x *execution) giveUp(ctx context.Context, ended <-chan error) error {
+	still := context.WithoutCancel(ctx)
+	_ = x.pass(still, syscall.SIGTERM) // as far as it can be done
+	select {
+	case <-ended:
+	case <-time.After(runtime.KillAfter):
+		_ = x.pass(still, syscall.SIGKILL)
+	}
 	return context.Cause(ctx)
 }
 

@@ -214,6 +214,14 @@ func nameProblem(session resource.Session, err error) []preflight.Problem {
 	return []preflight.Problem{{Summary: summary, Advice: prose.AdviceOf(err)}}
 }
 
+// fixSource creates what the source of a volume looks like: a file if its name has an extension.
+func fixSource(source string) string {
+	if ext := filepath.Ext(source); len(ext) > 1 && ext != filepath.Base(source) {
+		return "create the file (an engine would create a folder), or correct the path"
+	}
+	return "create it (mkdir -p), or correct the path"
+}
+
 // checkVolumes looks for the folders of the host that are mounted. What this user cannot read, the engine checks.
 func checkVolumes(session resource.Session) []preflight.Problem {
 	var problems []preflight.Problem
@@ -225,7 +233,7 @@ func checkVolumes(session resource.Session) []preflight.Problem {
 			problems = append(problems, preflight.Problem{Attribute: fmt.Sprintf("volume[%d].source", i),
 				Summary: fmt.Sprintf("there is no %s to mount", v.Source),
 				Advice: prose.Advice{What: "the source is a path of the host; a name without a slash is a volume that Docker creates",
-					Fix: "create it (mkdir -p), or correct the path"}})
+					Fix: fixSource(v.Source)}})
 		}
 	}
 	return problems

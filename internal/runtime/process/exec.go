@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -94,9 +93,6 @@ func typed(s os.Signal) bool {
 	return err == nil && group == syscall.Getpgrp()
 }
 
-// patience is how long a command may take to end after it was asked to.
-const patience = 10 * time.Second
-
 func notRun(command *exec.Cmd, err error) (int, error) {
 	switch _, missing := os.Stat(command.Dir); {
 	case missing != nil:
@@ -130,7 +126,7 @@ func (r Runtime) command(ctx context.Context, session string, p runtime.Program)
 	}
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = patience
+	command.WaitDelay = runtime.KillAfter
 	command.Dir = cmp.Or(p.Dir, f.Session.Workspace)
 	if !filepath.IsAbs(command.Dir) {
 		command.Dir = filepath.Join(f.Session.Workspace, command.Dir)

@@ -112,8 +112,10 @@ func (p *Project) stamps() (all string) {
 func (p *Project) passTurn(planned *plan.Plan, progress func(apply.Event)) func(apply.Event) {
 	left := map[string]bool{}
 	for _, s := range planned.Steps {
-		switch s.Do.Op.(type) {
-		case plan.TakeGPU, plan.CreateSlice, plan.SetGPU:
+		_, takes := s.Do.Op.(plan.TakeGPU)
+		_, creates := s.Do.Op.(plan.CreateSlice)
+		_, sets := s.Do.Op.(plan.SetGPU)
+		if takes || creates || sets {
 			left[s.ID] = true
 		}
 	}

@@ -269,13 +269,7 @@ func resultCell(v capacity.Verdict) line {
 
 // TrialWords say how a run on a card ended.
 func TrialWords(t resource.Target, trial capacity.Trial) string {
-	result := map[capacity.Result]string{capacity.Fits: "runs", capacity.TooSmall: "out of memory", capacity.Absent: "no session"}[trial.Result]
-	switch trial.Result {
-	case capacity.Squeezed:
-		result = "runs, " + brief(trial)
-	case capacity.Failed:
-		result = "failed"
-	}
+	result := map[capacity.Result]string{capacity.Fits: "runs", capacity.Squeezed: "runs, " + brief(trial), capacity.TooSmall: "out of memory", capacity.Failed: "failed", capacity.Absent: "no session"}[trial.Result]
 	return fmt.Sprintf("%s: %s, peak %s, %s", t.ShortName(), result, mib(trial.PeakMiB), secondsWords(trial.Seconds))
 }
 

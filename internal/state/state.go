@@ -80,8 +80,9 @@ func (s Store) FolderOfSessions(scratch string) string {
 	if at := bytes.Index(data, []byte("/"+scratch+"/sessions/")); at >= 0 {
 		return string(data[bytes.LastIndexByte(data[:at], '"')+1 : at])
 	}
-	_, rest, found := bytes.Cut(data, []byte(`"workspace"`))
-	if _, rest, found = bytes.Cut(rest, []byte(`"`)); !found {
+	_, rest, _ := bytes.Cut(data, []byte(`"workspace"`))
+	_, rest, found := bytes.Cut(rest, []byte(`"`))
+	if !found {
 		return ""
 	}
 	folder, _, _ := bytes.Cut(rest, []byte(`"`))

@@ -191,7 +191,8 @@ func (x *execution) giveUp(ctx context.Context, ended <-chan error) error {
 	still := context.WithoutCancel(ctx)
 	_ = x.pass(still, syscall.SIGTERM) // as far as it can be done
 	select {
-	case <-ended:
+	case err := <-ended:
+		_ = err // the cause is that of the context
 	case <-time.After(runtime.KillAfter):
 		_ = x.pass(still, syscall.SIGKILL)
 	}

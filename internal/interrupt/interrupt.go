@@ -12,14 +12,13 @@ import (
 // Signals are those that ask the process to end. From Catch to Release they do not end it.
 type Signals struct{ caught chan os.Signal }
 
-// Catch catches SIGINT, SIGTERM and SIGHUP, but those that the process was started to
-// ignore, as nohup does.
+// Catch catches SIGINT, SIGTERM and, unless the process was started to ignore it, as by
+// nohup, SIGHUP. A shell starts what runs in the background to ignore SIGINT.
 func Catch() Signals {
 	s := Signals{make(chan os.Signal, 4)}
-	for _, one := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(one) {
-			signal.Notify(s.caught, one)
-		}
+	signal.Notify(s.caught, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(s.caught, syscall.SIGHUP)
 	}
 	return s
 }

@@ -54,12 +54,13 @@ func (f *finder) tryAll(ctx context.Context, cards []int) {
 		group sync.WaitGroup
 		slots = make(chan struct{}, f.atOnce())
 	)
+	limit := f.limit()
 	for _, card := range cards {
 		group.Add(1)
 		slots <- struct{}{}
 		go func() {
 			defer group.Done()
-			a := f.try(ctx, card)
+			a := f.try(ctx, card, limit)
 			lock.Lock()
 			f.attempts[card] = a
 			fmt.Fprintln(f.Err, " ", render.TrialWords(a.Target, a.Trial))
@@ -73,7 +74,7 @@ func (f *finder) tryAll(ctx context.Context, cards []int) {
 	group.Wait()
 	for _, card := range cards {
 		if f.attempts[card].Result == capacity.Failed && len(cards) > 1 && !f.signals.Pending() {
-			f.attempts[card] = f.try(ctx, card)
+			f.attempts[card] = f.try(ctx, card, limit)
 		}
 	}
 }
@@ -95,8 +96,8 @@ func (f *finder) atOnce() int {
 	return max(1, min(runtime.NumCPU(), int(uint64(memory.Totalram)*uint64(memory.Unit)>>20)/need))
 }
 
-// try runs the command on a card.
-func (f *finder) try(ctx context.Context, card int) attempt {
+// try runs the command on a card, for at most a time. It only reads the finder: others run at the same time.
+func (f *finder) try(ctx context.Context, card int, limit time.Duration) attempt {
 	target := f.search.Cards[card].Target()
 	session := f.flags.session
 	session.Target = target.Key
@@ -109,7 +110,7 @@ func (f *finder) try(ctx context.Context, card int) attempt {
 	quiet.Streams = Streams{In: strings.NewReader(""), Out: terminal.NewWriter(said), Err: terminal.NewWriter(said)}
 	quiet.stdout, quiet.stderr, quiet.projects = printed, printed, nil
 	a := attempt{JUnitView: render.JUnitView{Command: terminal.ShellWords(f.argv), Target: target, Began: time.Now(), Targets: catalog.Targets}}
-	ctx, release := f.limited(ctx)
+	ctx, release := context.WithTimeout(ctx, limit)
 	defer release()
 	err := quiet.runOnce(ctx, session, f.argv, waitFlag{}, &a.JUnitView)
 	a.Took = time.Since(a.Began)
@@ -133,17 +134,18 @@ func (f *finder) try(ctx context.Context, card int) attempt {
 
 // A run that takes so much longer than that with the largest memory does not end: it may try for ever to make room.
 const (
-	longer = 10
-	least  = time.Minute
+	longer   = 10
+	least    = time.Minute
+	unending = 365 * 24 * time.Hour
 )
 
-// limited is the context of a run.
-func (f *finder) limited(ctx context.Context) (context.Context, func()) {
+// limit is the time for a run; for the first one there is none.
+func (f *finder) limit() time.Duration {
 	card, _, tried := f.search.Reference()
 	if !tried {
-		return ctx, func() {}
+		return unending
 	}
-	return context.WithTimeout(ctx, max(least, longer*f.attempts[card].Took))
+	return max(least, longer*f.attempts[card].Took)
 }
 
 // trialOf is what a run says about its card.

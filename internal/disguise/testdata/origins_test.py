@@ -51,9 +51,10 @@ def at_random(seed):
             else:
                 block, line = state.allocate(size), here()
         except allocator.OutOfMemory:
+            state.origins.failed(size, 0, 7)
             record = state.origins.error
-            assert record["requested"] == size and sum(record["kinds"].values()) == state.counts().allocated_bytes.now, record
-            assert record["at"][2] == "block, line = state.allocate(size), here()", record["at"]
+            assert (record["requested"], record["used"]) == (size, 7) and sum(record["kinds"].values()) == state.counts().allocated_bytes.now, record
+            assert record["at"][2] == "state.origins.failed(size, 0, 7)", record["at"]
             continue
         live[step] = block, line, block.kind
         counts = state.all

@@ -244,8 +244,6 @@ class Allocator:
                 self.origins.rescued += 1
         if handle is None:
             self.failures += 1
-            if self.origins is not None:
-                self.origins.failed(requested, pool.stream)
             raise OutOfMemory(requested)
         self.numbers += 1
         segment = Segment(self.numbers, handle, amount, pool)

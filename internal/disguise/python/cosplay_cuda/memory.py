@@ -67,7 +67,7 @@ class Memory:
             block = state.allocate(size, self.place(index))
         except allocator.OutOfMemory:
             free, total = self.driver.memory(index)
-            state.origins.refused(total - free)
+            state.origins.failed(size, self.stream(index), total - free)
             for observer in self.observers:
                 observer(index, size, total, free)
             raise self.noted(errors.out_of_memory(self.torch, index, state, size, free, total)) from None

@@ -132,18 +132,14 @@ class Origins:
         if self.history is not None:
             self.history.gave(segment)
 
-    def failed(self, requested, stream):
+    def failed(self, requested, stream, used):
+        """Records a request for which there is no memory. used is what all programs have of the device, with their contexts."""
+        with self.state.settled():
+            reserved, allocated = self.state.all.reserved_bytes.now, self.state.all.allocated_bytes.now
+            self.error = summary(self.live(), reserved, allocated)
+        self.error.update(number=next(errors), requested=requested, used=used, at=shown(where(2)), stage=self.activity.stage)
         if self.history is not None:
             self.history.failed(requested, stream)
-        reserved = self.small.reserved_bytes.now + self.large.reserved_bytes.now
-        allocated = self.small.allocated_bytes.now + self.large.allocated_bytes.now
-        self.error = summary(self.live(), reserved, allocated)
-        self.error.update(number=next(errors), requested=requested, at=shown(where(3)), stage=self.activity.stage)
-
-    def refused(self, used):
-        """Adds the memory that all programs had, with their contexts."""
-        if self.error is not None:
-            self.error["used"] = used
 
     def live(self):
         for segment in self.state.segments.values():

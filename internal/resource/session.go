@@ -301,31 +301,6 @@ func (s PriorSession) SliceID() string {
 	return s.Slice.GPU
 }
 
-// Use is what the programs of a session used of its GPU's memory so far.
-type Use struct {
-	PeakMiB     int `json:"peak_mib"`
-	OutOfMemory int `json:"out_of_memory"`      // how often they requested more than was free
-	Overcome    int `json:"overcome,omitempty"` // how often of these a retry succeeded after they had freed memory
-
-	WentOn  bool `json:"went_on,omitempty"`  // no program ended because of the requests that failed: it asked for less
-	NeedMiB int  `json:"need_mib,omitempty"` // what was in use at such a request, and the request; 0 if unknown
-
-	// Of sessions that exist:
-	NowBytes int64 `json:"-"` // of programs that run
-	PeaksMiB []int `json:"-"` // of each device
-}
-
-// IsZero reports whether the programs used no memory so far.
-func (u Use) IsZero() bool { return u.PeakMiB == 0 && u.OutOfMemory == 0 && u.NowBytes == 0 }
-
-// RanOut is how often the programs requested more than was free, no retry succeeded, and they did not go on with less.
-func (u Use) RanOut() int {
-	if u.WentOn {
-		return 0
-	}
-	return u.OutOfMemory - u.Overcome
-}
-
 // Sharers counts, for each of these sessions that shares a slice, a GPU instance or a GPU, the sessions that share it,
 // with itself; of several devices, it is that of the one with most.
 func Sharers(sessions []Session) map[Address]int {

@@ -61,6 +61,7 @@ type Capacity struct {
 	Command  []string       `json:"command"`                 // with its arguments
 	Compute  string         `json:"compute"`                 // of the simulated host: shapes or cpu; empty on a host with a GPU
 	Smallest *SmallestCard  `json:"smallest"`                // null if no GPU runs the command
+	Reason   string         `json:"reason,omitempty"`        // why nothing is known, with the end of what the command printed
 	Needed   []NeededCard   `json:"needed"`                  // those of --need
 	PeakMiB  int            `json:"peak_mib"`                // peak of one GPU with the largest memory that was tried, with contexts, MiB
 	Cards    []CapacityCard `json:"cards"`                   // smallest memory first

@@ -129,7 +129,7 @@ func (v FitsView) answer() string {
 	return words + fmt.Sprintf(", with %s to spare.", mib(best.HeadroomMiB()))
 }
 
-// edge is the memory that a real GPU can have less: what its driver reserves, and what a context takes beyond cosplay's figure. Source:
+// edgeMiB is the memory that a real GPU can have less: what its driver reserves, and what a context takes beyond cosplay's figure. Source:
 // docs/measured/h100.md and reports of users.
 const edgeMiB = 900
 
@@ -316,6 +316,9 @@ func FitsJSON(w io.Writer, v FitsView) error {
 	}
 	if v.Peak != nil {
 		out.Peak, out.Step = memoryUseOf(v.Peak.Fullest), trainingStepOf(v.work())
+	}
+	if v.Broken != nil {
+		out.Reason = strings.TrimSpace(v.Broken.words(v.Command) + "\n" + v.Broken.Output)
 	}
 	if v.Refused != nil {
 		out.Failure = memoryFailureOf(v.Refused.Error)

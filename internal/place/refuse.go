@@ -114,8 +114,8 @@ func (f *fleet) nowhere(cl *class) prose.Advice {
 		}
 	}
 	if cl.gpu != "" {
-		return prose.Advice{What: fmt.Sprintf("host %s has no GPU %s", cl.host, cl.gpu),
-			Fix: "the index, UUID or PCI address of an existing GPU, or gpu left out"}
+		return prose.Advice{What: fmt.Sprintf("%s of host %s may not be used", cl.gpu, cl.host),
+			Fix: "another GPU, or gpu left out"}
 	}
 	return prose.Advice{What: fmt.Sprintf("host %s has no GPU that may be used", cl.host), Fix: "another host, or more GPUs in the host's gpus list"}
 }

@@ -41,7 +41,10 @@ func culprit(d diff.Drift, prior resource.Prior, host resource.Host, history []l
 	gpu, uuid := d.GPU, ""
 	if d.Session != nil {
 		s, _ := prior.Session(*d.Session)
-		gpu, uuid = s.Slice.GPU, s.Handle.UUID
+		gpu = s.Slice.GPU
+		if s.Handle != nil {
+			uuid = s.Handle.UUID
+		}
 	}
 	setting, sets := d.Class.Setting()
 	for _, a := range slices.Backward(history) {
@@ -50,7 +53,7 @@ func culprit(d diff.Drift, prior resource.Prior, host resource.Host, history []l
 		}
 		switch {
 		case sets && a.Op == "set-"+setting.String():
-			if d.Class == diff.ClockLock || a.Value == valueNow(host, gpu, setting) {
+			if explains(d, a, valueNow(host, gpu, setting), setting) {
 				by = diff.Culprit{User: a.User, At: a.At}
 			}
 			return by // an older one is not the cause
@@ -59,6 +62,15 @@ func culprit(d diff.Drift, prior resource.Prior, host resource.Host, history []l
 		}
 	}
 	return by
+}
+
+// explains reports whether the last attempt at a setting is the cause of a drift. A clock lock has no getter: an attempt at another
+// lock than the recorded one is its cause.
+func explains(d diff.Drift, a ledger.Attempted, now string, setting resource.Setting) bool {
+	if locked, is := d.From.(diff.Clock); is {
+		return a.Value != setting.Text(locked.MHz)
+	}
+	return a.Value == now
 }
 
 // valueNow is a setting of a GPU, as the history writes it.

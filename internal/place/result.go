@@ -3,7 +3,6 @@ package place
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"cosplay/internal/fit"
@@ -25,7 +24,7 @@ func (f *fleet) result() Result {
 		r.GPUs = append(r.GPUs, c.setup())
 		for _, s := range c.occupants {
 			address := f.requests[s.request].Address
-			p := Placed{Address: address, Want: f.requests[s.request].Want, Slice: s.slice, Alone: s.class.alone, Fit: c.model.at(s.class, s.slice, c.clockMHz)}
+			p := Placed{Address: address, Want: f.requests[s.request].Want, Slice: s.slice, Alone: s.class.alone, Fit: c.fit(s)}
 			if s.class.aloneError >= impossible {
 				p.Alone = p.Fit
 			}
@@ -68,6 +67,9 @@ func (f *fleet) price(c *card, cl *class, p Placed, on []*card) Warning {
 		return Warning{}
 	}
 	note, alone := "off by "+deviation(p.Fit, cl.options.Prefer), deviation(p.Alone, cl.options.Prefer)
+	if c.underpowered() {
+		note += fmt.Sprintf(", since the power limit stays at %d W and all that runs there needs about %d W", c.PowerMW/1000, c.neededPower()/1000)
+	}
 	switch {
 	case shared:
 		note += "; alone it would be " + alone
@@ -159,73 +161,6 @@ func (c *card) targets() []string {
 		}
 	}
 	return names
-}
-
-// power returns the limit in mW: the sum of the targets' board power, not below what the clock needs, within the
-// card's range and never above its default.
-func (c *card) power() (limitMW int, why resource.Reason) {
-	asked, sum := c.askedPower()
-	needed := c.neededPower()
-	least, most := c.Model.PowerMinMW, c.Model.PowerDefaultMW
-	because := func(kind resource.ReasonKind, mw int) (int, resource.Reason) {
-		return mw, resource.Reason{Kind: kind, Power: asked, MW: mw}
-	}
-	switch {
-	case sum > most:
-		return because(resource.AboveDefault, most)
-	case max(sum, needed) < least:
-		return because(resource.BelowLeast, least)
-	case sum < needed:
-		return because(resource.ClockNeeds, needed)
-	case len(c.occupants) == 1:
-		return sum, resource.Reason{Kind: resource.OneTarget, Targets: c.targets()}
-	}
-	return because(resource.SumOfTargets, sum)
-}
-
-// askedPower returns the sum of the targets' board power. Of sessions that run by turns, the largest counts.
-func (c *card) askedPower() (boards []resource.TargetPower, sumMW int) {
-	for i, s := range c.occupants {
-		w := s.class.target.PowerW
-		counts := true
-		for j, o := range c.occupants {
-			counts = counts && (i == j || !s.byTurns(o) || cmp.Or(w-o.class.target.PowerW, j-i) > 0)
-		}
-		if !counts {
-			continue
-		}
-		sumMW += 1000 * w
-		i := slices.IndexFunc(boards, func(b resource.TargetPower) bool { return b.W == w })
-		if i < 0 {
-			i, boards = len(boards), append(boards, resource.TargetPower{W: w})
-		}
-		boards[i].Count++
-	}
-	return boards, sumMW
-}
-
-// neededPower estimates what the SMs in use draw at the clock, in mW and rounded to whole W. It assumes that an idle
-// card draws a tenth of the default limit and that the rest grows with SMs and clock; no measurement confirms this.
-// Foreign slices count.
-func (c *card) neededPower() int {
-	sms := 0
-	for _, s := range c.taken() {
-		p, _ := c.Model.Profile(s.Profile)
-		switch {
-		case s.Percent > 0:
-			sms += fit.PartSMs(c.Model.SMs, s.Percent)
-		case s.Whole():
-			sms = c.Model.SMs
-		default:
-			sms += p.SMs
-		}
-	}
-	share := float64(min(sms, c.Model.SMs)) / float64(c.Model.SMs)
-	if top := c.Model.MaxClockMHz(); top > 0 {
-		share *= min(1, float64(c.clockMHz)/float64(top))
-	}
-	needed := float64(c.Model.PowerDefaultMW) * (0.1 + 0.9*share)
-	return min(1000*int(math.Ceil(needed/1000)), c.Model.PowerDefaultMW)
 }
 
 // label names a GPU in output, with its host if there are several.

@@ -180,7 +180,10 @@ func settlePrepare(prior resource.Prior, op plan.Prepare, e Entry, live resource
 
 func settleUnprepare(prior resource.Prior, op plan.Unprepare, live resource.Live) (resource.Prior, resource.Note) {
 	c, there := live.Body(op.Host, op.Runtime, op.ID)
-	if !there {
+	switch {
+	case !there && resource.RuntimeNamed(op.Runtime).LeavesFiles: // they may still be there
+		return plan.Unfinished(prior, op.Address), resource.Note{Kind: resource.StepHalfDone}
+	case !there:
 		return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
 	}
 	if s, known := prior.Session(op.Address); known && s.Body != nil && !whole(c, s.Body.Hash) {

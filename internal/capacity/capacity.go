@@ -11,10 +11,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Card is a kind of GPU in which all of the same memory and generation are alike: an allocator works the same in them.
+// Card is a kind of GPU in which all of the same memory and class are alike.
 type Card struct {
 	MemoryMiB  int
-	Generation string            // by what PyTorch's kernels distinguish: "8" is compute capability 8.0 to 8.9
+	Generation string            // in which an allocator works the same: "8" is compute capability 8.0 to 8.9
+	Class      string            // of which programs need the same: "8.9" is apart from "8", since it computes in FP8
 	Targets    []resource.Target // the newest first, which stands for all
 }
 
@@ -30,9 +31,10 @@ func (c Card) Has(key string) bool {
 func Cards(all []resource.Target) []Card {
 	var cards []Card
 	for _, t := range all {
-		at := slices.IndexFunc(cards, func(c Card) bool { return c.MemoryMiB == t.MemoryMiB && c.Generation == generation(t) })
+		class := class(t)
+		at := slices.IndexFunc(cards, func(c Card) bool { return c.MemoryMiB == t.MemoryMiB && c.Class == class })
 		if at < 0 {
-			cards = append(cards, Card{MemoryMiB: t.MemoryMiB, Generation: generation(t)})
+			cards = append(cards, Card{MemoryMiB: t.MemoryMiB, Generation: generation(class), Class: class})
 			at = len(cards) - 1
 		}
 		cards[at].Targets = append(cards[at].Targets, t)
@@ -43,24 +45,36 @@ func Cards(all []resource.Target) []Card {
 		})
 	}
 	slices.SortFunc(cards, func(a, b Card) int {
-		return cmp.Or(a.MemoryMiB-b.MemoryMiB, order(a.Generation)-order(b.Generation))
+		return cmp.Or(a.MemoryMiB-b.MemoryMiB, order(a.Class)-order(b.Class))
 	})
 	return cards
 }
 
-// generation is the major compute capability. PyTorch's kernels are alike below 8, since those of attention that need little memory begin there.
-func generation(t resource.Target) string {
+// class is the major compute capability, with those before 7, which have no tensor cores, in one, and 8.9 apart.
+func class(t resource.Target) string {
 	major, _, _ := strings.Cut(t.ComputeCapability, ".")
+	switch {
+	case order(major) < order("7"):
+		return "6"
+	case t.ComputeCapability == "8.9":
+		return t.ComputeCapability
+	}
+	return major
+}
+
+// generation is that of a class. PyTorch's kernels are alike below 8, since those of attention that need little memory begin there.
+func generation(class string) string {
+	major, _, _ := strings.Cut(class, ".")
 	if order(major) < order("8") {
 		return "7"
 	}
 	return major
 }
 
-// order sorts generations: "9" is before "10".
-func order(generation string) int {
-	n, _ := strconv.Atoi(generation)
-	return n
+// order sorts generations and classes: "9" is before "10".
+func order(class string) int {
+	n, _ := strconv.ParseFloat(class, 64)
+	return int(10 * n)
 }
 
 // Result is how a program ended on a card.
@@ -107,14 +121,16 @@ func (s *Search) Ended(card int, t Trial) {
 // Trial is that of a card; its result is Untried without one.
 func (s *Search) Trial(card int) Trial { return s.trials[card] }
 
-// Reference is the trial on the largest card that was tried, which tells the peak that no limit changes; false before it.
+// Reference is the trial on the largest card that was tried, which tells the peak that no limit changes, of those that did not fail for
+// another reason if there is one; false before it.
 func (s *Search) Reference() (card int, t Trial, tried bool) {
-	for card = len(s.Cards) - 1; card >= 0; card-- {
-		if t = s.trials[card]; t.Result != Untried && t.Result != Absent {
-			return card, t, true
+	card = -1
+	for i := range s.Cards {
+		if r := s.trials[i].Result; r != Untried && r != Absent && (r != Failed || t.Result == Untried || t.Result == Failed) {
+			card, t, tried = i, s.trials[i], true
 		}
 	}
-	return -1, t, false
+	return card, t, tried
 }
 
 // first is the card to try to find the peak: First, and if its memory limits the program or there is no session of it, the largest; -1 if none is
@@ -133,7 +149,8 @@ func (s *Search) first() int {
 
 // Next are the cards to try next, together; none if all is decided. First comes a large card, whose peak tells near which size the program
 // begins to fit. Then come that size, and of each generation the next smaller card; then, of each generation, cards between the largest one
-// on which the program does not run and the smallest of all on which it does; last, those that are in doubt.
+// on which the program does not run and the smallest of all on which it does; then those that are in doubt; last, those of classes that it
+// may not support.
 func (s *Search) Next() []int {
 	reference, t, tried := s.Reference()
 	if card := s.first(); card >= 0 && (!tried || card > reference && (t.Result == TooSmall || t.Result == Squeezed)) {
@@ -145,15 +162,22 @@ func (s *Search) Next() []int {
 	next := slices.DeleteFunc(slices.Clone(s.Wanted), func(card int) bool { return s.trials[card].Result != Untried })
 	smallest := slices.IndexFunc(s.Cards, func(c Card) bool { return c.MemoryMiB >= t.PeakMiB })
 	if smallest < reference && s.trials[smallest].Result == Untried {
-		next = append(next, s.where(func(c Card) bool { return c.MemoryMiB == s.Cards[smallest].MemoryMiB })...)
+		next = append(next, s.oldest(s.Cards[smallest].MemoryMiB)...)
 	} else {
 		smallest = slices.IndexFunc(s.Cards, func(c Card) bool { return s.trialOf(c).Result.Runs() })
 	}
 	for _, generation := range s.generations() {
-		next = append(next, s.between(generation, smallest)...)
+		if newer := s.newer(generation, reference, t.PeakMiB); newer != nil {
+			next = append(next, newer...)
+		} else {
+			next = append(next, s.between(generation, smallest)...)
+		}
 	}
 	if len(next) == 0 {
 		next = s.doubtful(t)
+	}
+	if len(next) == 0 {
+		next = s.unsupported(t)
 	}
 	slices.Sort(next)
 	return slices.Compact(next)
@@ -163,10 +187,10 @@ func (s *Search) Next() []int {
 // plenty of memory is not in doubt.
 func (s *Search) doubtful(reference Trial) (cards []int) {
 	for _, generation := range s.generations() {
-		fails := 0
+		fails, unfit := 0, s.unfit(generation)
 	smallest:
 		for i, c := range s.Cards {
-			if c.Generation != generation {
+			if c.Generation != generation || order(c.Class) <= unfit {
 				continue
 			}
 			r, _ := s.conclude(i, reference)
@@ -195,17 +219,18 @@ const (
 
 // between is the card of a generation to try next, below the smallest one on which the program runs; none if there is nothing left to try.
 func (s *Search) between(generation string, smallest int) []int {
-	top, fails := float64(s.Cards[smallest].MemoryMiB), 0.0
-	for _, c := range s.Cards[:smallest] {
-		if r := s.trialOf(c).Result; r != Untried && !r.Runs() {
-			if c.Generation == generation {
-				fails = float64(c.MemoryMiB)
-			}
+	top, fails, unfit := float64(s.Cards[smallest].MemoryMiB), 0.0, s.unfit(generation)
+	for i, c := range s.Cards[:smallest] {
+		switch r := s.trials[i].Result; {
+		case r == Untried || r == Failed || r.Runs():
+		case c.Generation == generation:
+			fails = float64(c.MemoryMiB)
+		default:
 			fails = max(fails, float64(c.MemoryMiB)/surely)
 		}
 	}
 	left := s.where(func(c Card) bool {
-		return c.Generation == generation && float64(c.MemoryMiB) < top && float64(c.MemoryMiB) > fails
+		return c.Generation == generation && order(c.Class) > unfit && float64(c.MemoryMiB) < top && float64(c.MemoryMiB) > fails
 	})
 	if len(left) == 0 {
 		return nil
@@ -224,6 +249,17 @@ func (s *Search) between(generation string, smallest int) []int {
 	return left[at : at+1]
 }
 
+// oldest are the untried cards with so much memory, of each generation the oldest class: what runs there runs on the others.
+func (s *Search) oldest(memoryMiB int) (cards []int) {
+	of := map[string]bool{}
+	for i, c := range s.Cards {
+		if c.MemoryMiB == memoryMiB && s.trials[i].Result == Untried && !of[c.Generation] {
+			of[c.Generation], cards = true, append(cards, i)
+		}
+	}
+	return cards
+}
+
 // where are the untried cards of a kind.
 func (s *Search) where(which func(Card) bool) (cards []int) {
 	for i, c := range s.Cards {
@@ -235,83 +271,19 @@ func (s *Search) where(which func(Card) bool) (cards []int) {
 }
 
 func (s *Search) trialOf(c Card) Trial {
-	return s.trials[slices.IndexFunc(s.Cards, func(o Card) bool { return o.MemoryMiB == c.MemoryMiB && o.Generation == c.Generation })]
+	return s.trials[slices.IndexFunc(s.Cards, func(o Card) bool { return o.MemoryMiB == c.MemoryMiB && o.Class == c.Class })]
 }
 
-func (s *Search) generations() (all []string) {
+func (s *Search) generations() []string {
+	return s.all(func(c Card) string { return c.Generation })
+}
+
+// all are the different values of something that cards have.
+func (s *Search) all(of func(Card) string) (all []string) {
 	for _, c := range s.Cards {
-		if !slices.Contains(all, c.Generation) {
-			all = append(all, c.Generation)
+		if !slices.Contains(all, of(c)) {
+			all = append(all, of(c))
 		}
 	}
 	return all
-}
-
-// Verdict is what is known of a card.
-type Verdict struct {
-	Card    Card
-	Trial   // on it; of an untried card only the result, as concluded
-	Tried   bool
-	NeedMiB int // the memory that it needs, as far as known: the peak of the trial that decides
-}
-
-// HeadroomMiB is what the program leaves free; 0 if it does not run.
-func (v Verdict) HeadroomMiB() int {
-	if !v.Result.Runs() {
-		return 0
-	}
-	return max(0, v.Card.MemoryMiB-v.NeedMiB)
-}
-
-// Verdicts are those on all cards. An untried card is decided by the trials of its generation: it runs the program if a smaller one does, not
-// if a larger one does not, and otherwise by the peak.
-func (s *Search) Verdicts() []Verdict {
-	all := make([]Verdict, len(s.Cards))
-	_, reference, tried := s.Reference()
-	for i, card := range s.Cards {
-		t := s.trials[i]
-		v := Verdict{Card: card, Trial: t, Tried: t.Result != Untried && t.Result != Absent, NeedMiB: t.PeakMiB}
-		if !v.Tried && tried {
-			v.Result, v.NeedMiB = s.conclude(i, reference)
-		}
-		all[i] = v
-	}
-	return all
-}
-
-func (s *Search) conclude(card int, reference Trial) (Result, int) {
-	if reference.Result == Failed {
-		return Untried, 0
-	}
-	own := s.Cards[card]
-	need, smaller := reference.PeakMiB, false
-	for i, c := range s.Cards {
-		t := s.trials[i]
-		switch {
-		case t.Result == TooSmall && c.Generation == own.Generation && i > card:
-			return TooSmall, t.PeakMiB
-		case t.Result == Fits && c.Generation == own.Generation:
-			need = t.PeakMiB
-		case t.Result == Squeezed && i < card:
-			smaller = true
-		}
-	}
-	switch {
-	case reference.Result == TooSmall:
-		return TooSmall, need
-	case need <= own.MemoryMiB:
-		return Fits, need
-	case smaller:
-		return Squeezed, own.MemoryMiB
-	}
-	return TooSmall, need
-}
-
-// Smallest is the verdict on the smallest card that runs the program; false if none does.
-func (s *Search) Smallest() (Verdict, bool) {
-	all := s.Verdicts()
-	if at := slices.IndexFunc(all, func(v Verdict) bool { return v.Result.Runs() }); at >= 0 {
-		return all[at], true
-	}
-	return Verdict{}, false
 }

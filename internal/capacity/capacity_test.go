@@ -14,6 +14,7 @@ import (
 type program struct {
 	least, peak int
 	older       float64
+	class       string // it fails for another reason below that one
 }
 
 func (p program) on(c Card) Trial {
@@ -22,6 +23,8 @@ func (p program) on(c Card) Trial {
 		need, peak = int(p.older*float64(need)), int(p.older*float64(peak))
 	}
 	switch {
+	case order(c.Class) < order(p.class):
+		return Trial{Result: Failed, PeakMiB: 100}
 	case c.MemoryMiB >= peak:
 		return Trial{Result: Fits, PeakMiB: peak}
 	case c.MemoryMiB >= need:
@@ -59,24 +62,30 @@ func TestSmallest(t *testing.T) {
 		if random.IntN(3) == 0 {
 			p.older = 1 + random.Float64()/3
 		}
-		want := ""
+		if random.IntN(3) == 0 {
+			p.class = []string{"7", "8", "8.9", "9"}[random.IntN(4)]
+		}
+		want := 0
 		for _, c := range cards {
 			if p.on(c).Result.Runs() {
-				want = c.Target().Key
+				want = c.MemoryMiB
 				break
 			}
 		}
-		s := &Search{Cards: cards, First: random.IntN(len(cards)/4) + len(cards)*3/4}
+		s := &Search{Cards: cards, First: -1}
+		for s.First < 0 || order(cards[s.First].Class) < order("9") {
+			s.First = random.IntN(len(cards)/4) + len(cards)*3/4
+		}
 		trials := search(t, s, p)
 		most = max(most, trials)
-		got := ""
+		got := 0
 		if v, runs := s.Smallest(); runs {
-			if got = v.Card.Target().Key; !v.Tried {
-				t.Errorf("%+v: %s was not tried", p, got)
+			if got = v.Card.MemoryMiB; !s.covered(v.Card) {
+				t.Errorf("%+v: %s was not tried", p, v.Card.Target().Key)
 			}
 		}
 		if got != want {
-			t.Fatalf("%+v: found %q, a run on every card finds %q", p, got, want)
+			t.Fatalf("%+v: found %d MiB, a run on every card finds %d MiB", p, got, want)
 		}
 		for _, v := range s.Verdicts() {
 			if truth := p.on(v.Card).Result; truth.Runs() != v.Result.Runs() || v.Result == Fits && truth != Fits && p.older == 0 {
@@ -84,7 +93,7 @@ func TestSmallest(t *testing.T) {
 			}
 		}
 	}
-	if most > 24 {
+	if most > 30 {
 		t.Errorf("a search took %d trials", most)
 	}
 }
@@ -93,7 +102,7 @@ func TestSmallest(t *testing.T) {
 func TestFewTrials(t *testing.T) {
 	s := &Search{Cards: Cards(catalog.Targets()), First: len(Cards(catalog.Targets())) - 1}
 	trials := search(t, s, program{least: 5500, peak: 5500})
-	if v, _ := s.Smallest(); trials > 5 || v.Card.MemoryMiB != 6138 {
+	if v, _ := s.Smallest(); trials > 6 || v.Card.MemoryMiB != 6138 {
 		t.Errorf("%d trials; the smallest is %d MiB", trials, v.Card.MemoryMiB)
 	}
 }

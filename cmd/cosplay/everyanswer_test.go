@@ -45,7 +45,7 @@ func newRelay(t *testing.T) *relay {
 	return r
 }
 
-// listen starts a server for a run of a project; its socket is what the project's commands are told is the engine's.
+// listen starts a server, and makes its socket the engine's for the commands of a project.
 func (r *relay) listen(p project) project {
 	p.t.Helper()
 	path := filepath.Join(p.t.TempDir(), "engine")

@@ -112,7 +112,7 @@ var calls = []Call{
 	{Name: "nvmlDeviceCreateGpuInstanceWithPlacement", Feature: resource.FeatureMIG, Set: true, Without: noMIGChange},
 	{Name: "nvmlGpuInstanceGetComputeInstanceProfileInfo", Feature: resource.FeatureMIG, Set: true, Without: noMIGChange},
 	{Name: "nvmlGpuInstanceCreateComputeInstance", Feature: resource.FeatureMIG, Set: true, Without: noMIGChange},
-	{Name: "nvmlGpuInstanceCreateComputeInstanceWithPlacement", Optional: true, Set: true, Without: "a session whose slice is a part of a GPU instance is not created"},
+	{Name: "nvmlGpuInstanceCreateComputeInstanceWithPlacement", Feature: resource.FeatureParts, Set: true, Without: "no session gets a slice that is a part of a GPU instance: those that ask for one are refused, the others get whole instances. If the library exports the function and the driver does not offer it, the first apply that needs it finds out"},
 	{Name: "nvmlDeviceGetGpuInstanceById", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
 	{Name: "nvmlGpuInstanceGetComputeInstanceById", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
 	{Name: "nvmlComputeInstanceDestroy", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},

@@ -93,10 +93,13 @@ func (c *child) close() error {
 	return err
 }
 
-// MayChange checks whether changes are possible, and makes none.
-func (c *Client) MayChange(ctx context.Context) error {
-	_, err := c.changes.ask(ctx, request{Op: opRead}, readDeadline)
-	return err
+// MayChange checks whether changes are possible, and makes none. A root agent returns the MPS daemons of other users.
+func (c *Client) MayChange(ctx context.Context) ([]resource.ForeignDaemon, error) {
+	answer, err := c.changes.ask(ctx, request{Op: opRead}, readDeadline)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Host.MPS.Foreign, nil
 }
 
 // Read reads the host: GPUs, their settings, slices and processes.

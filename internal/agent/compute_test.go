@@ -109,4 +109,11 @@ func TestComputeInstanceIsRefused(t *testing.T) {
 	if g := read(t, client).GPUs[0]; g.Without(resource.FeatureMIG) {
 		t.Error("MIG is given up because of one call that only parts of GPU instances need")
 	}
+	if err := host.SetFault(sim.Fault{Function: "nvmlGpuInstanceCreateComputeInstanceWithPlacement", Action: sim.Absent}); err != nil {
+		t.Fatal(err)
+	}
+	client.Close() // the next child opens the library again
+	if g := read(t, client).GPUs[0]; !g.Without(resource.FeatureParts) || g.Without(resource.FeatureMIG) || len(g.Slices) != 1 {
+		t.Errorf("a library without the call: %+v", g.Degraded)
+	}
 }

@@ -120,19 +120,29 @@ func (l *nvmlLibrary) host() device { return device{lib: l} }
 
 // call makes one NVML call, after making sure that the library has it.
 func (d device) call(name string, f func() nvml.Return) error {
-	l := d.lib
-	if !l.known[name] {
-		if err := l.Extensions().LookupSymbol(name); err != nil {
-			at := missing(name, l.path)
-			at.GPU = d.name
-			return at
-		}
-		l.known[name] = true
+	if err := d.has(name); err != nil {
+		return err
 	}
+	l := d.lib
 	l.now.Store(&site{call: name, gpu: d.name})
 	if ret := f(); ret != nvml.SUCCESS {
 		return &Error{Call: name, GPU: d.name, Code: int(ret), Message: ret.Error(), Advice: adviceOn(name, ret)}
 	}
+	return nil
+}
+
+// has returns an error if the library does not have a function.
+func (d device) has(name string) error {
+	l := d.lib
+	if l.known[name] {
+		return nil
+	}
+	if err := l.Extensions().LookupSymbol(name); err != nil {
+		at := missing(name, l.path)
+		at.GPU = d.name
+		return at
+	}
+	l.known[name] = true
 	return nil
 }
 

@@ -47,6 +47,15 @@ func (d device) steadily(read func() (inMIG bool, err error)) error {
 	}
 }
 
+// readParts reports that the library has no function for a slice that is a part of a GPU instance, before a plan counts
+// on it. Whether the driver offers the function, an attempt shows.
+func (d device) readParts(gpu *resource.GPU) error {
+	if !gpu.MIGCapable {
+		return nil
+	}
+	return d.has("nvmlGpuInstanceCreateComputeInstanceWithPlacement")
+}
+
 func (d device) readMIGOnce(gpu *resource.GPU) error {
 	current, pending, err := d.migMode()
 	if err != nil {

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -115,9 +116,14 @@ func (l *nvmlLibrary) giveUp(r request, before resource.Page, err error) error {
 	if lacks.Set && lacks.Code != int(nvml.ERROR_UNKNOWN) {
 		tried, _ = r.wanted()
 	}
-	news, bookErr := l.entry(r).GiveUp(lacks, l.driver(), tried, before)
-	if at, known := failedCall(err); known && news {
+	e := l.entry(r)
+	news, bookErr := e.GiveUp(lacks, l.driver(), tried, before)
+	at, known := failedCall(err)
+	if known && news {
 		at.GivenUp = lacks.Feature
+	}
+	sameFeature := func(o resource.Degradation) bool { return o.Feature == lacks.Feature }
+	if known && slices.ContainsFunc(e.Book.GivenUp(e.GPU, e.BootID, l.driver()), sameFeature) { // another session may have found out
 		at.Advice = prose.Advice{What: fmt.Sprintf("The driver does not offer this call: cosplay no longer manages %s of this GPU.", lacks.Feature.Words()), Fix: "run cosplay apply again, which plans without it"}
 	}
 	return errors.Join(err, bookErr)

@@ -20,7 +20,7 @@ func (d device) read() (resource.GPU, error) {
 	gpu := resource.GPU{Index: d.index, UUID: d.uuid}
 	for _, step := range []func(*resource.GPU) error{
 		d.readName, d.readPCI, d.readCapability, d.readCores, d.readMemory, d.readBandwidth, d.readClockList, d.readLockable,
-		d.readClock, d.readThrottle, d.readPower, d.readDraw, d.readPersistence, d.readComputeMode, d.readTimeSlice, d.readTemperature, d.readMIG, d.readUtilization, d.readProcesses,
+		d.readClock, d.readThrottle, d.readPower, d.readDraw, d.readPersistence, d.readComputeMode, d.readTimeSlice, d.readTemperature, d.readMIG, d.readParts, d.readUtilization, d.readProcesses,
 	} {
 		err := step(&gpu)
 		if err == nil {

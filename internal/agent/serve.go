@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/mps"
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 )
 
 // maxRequest bounds the length of one request, in bytes.
@@ -103,6 +106,10 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		// Another agent, whose parent has ended, may still be in the middle of a step.
 		if err = l.book.Quiet(min(deadline, readDeadline) * 3 / 4); err == nil {
 			answer.Host, err = l.read()
+		}
+		if err == nil && l.guard != nil { // the user cannot read what processes of others serve
+			every := prose.Each(answer.Host.GPUs, func(g resource.GPU) string { return g.UUID })
+			answer.Host.MPS.Foreign = mps.Others(l.guard.uid, strings.Join(every, ","))
 		}
 	case r.Op == opClock:
 		answer.Clock, err = l.sampleClock(r.GPU)

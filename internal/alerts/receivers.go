@@ -70,7 +70,7 @@ type Webhook struct {
 func NewWebhook(address string) (Webhook, error) {
 	to, err := url.Parse(address)
 	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-		return Webhook{}, errors.New("--notify takes a URL, like https://example.org/hook")
+		return Webhook{}, errors.New("write one like https://example.org/hook")
 	}
 	return Webhook{to, pauses, postDeadline}, nil
 }

@@ -46,6 +46,7 @@ var reads = map[string]string{
 	"internal/initd/boot":           "its own container",
 	"internal/initd/environ":        "its own container",
 	"internal/initd/launch":         "its own container",
+	"internal/initd/scp":            "its own container",
 	"internal/initd/sshd":           "its own container",
 	"internal/interrupt":            "signals",
 	"internal/ledger":               "the ledger of a host",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,11 +22,12 @@ import (
 )
 
 // alertOptions are who gets findings.
-type alertOptions struct{ exec, notify string }
+type alertOptions struct{ exec, notify, notifyFile string }
 
 func (o *alertOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.exec, "exec", "", "run this line of shell when findings begin or end, with them as JSON on its standard input")
-	f.StringVar(&o.notify, "notify", "", "post them as JSON to this URL")
+	f.StringVar(&o.notify, "notify", "", "post them as JSON to this URL; other users see it in ps")
+	f.StringVar(&o.notifyFile, "notify-file", "", "post them to the URL in this `file`, which ps does not show")
 }
 
 // receivers are what the flags name.
@@ -36,7 +38,18 @@ func (inv *invocation) receivers(o alertOptions) (all []alerts.Receiver, err err
 	if o.notify != "" {
 		hook, err := alerts.NewWebhook(o.notify)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--notify takes a URL: %w", err)
+		}
+		all = append(all, hook)
+	}
+	if o.notifyFile != "" {
+		address, err := os.ReadFile(o.notifyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--notify-file: %w. Fix: write the URL into a file that you alone can read (chmod 600)", err)
+		}
+		hook, err := alerts.NewWebhook(strings.TrimSpace(string(address)))
+		if err != nil {
+			return nil, fmt.Errorf("--notify-file %s: the file holds a URL alone: %w", o.notifyFile, err)
 		}
 		all = append(all, hook)
 	}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"cosplay/internal/render"
 )
@@ -53,9 +52,9 @@ func (s servers) close() {
 }
 
 func (s *servers) serve(on net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	s.http = append(s.http, server)
-	go func() { _ = server.Serve(on) }()
+	one := server(handler)
+	s.http = append(s.http, one)
+	go func() { _ = one.Serve(&crowd{Listener: on}) }()
 }
 
 // serve serves health and metrics at an address, and these with the status on a Unix socket. Either may be "".

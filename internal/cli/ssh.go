@@ -62,8 +62,8 @@ Exit codes: the command's; 255 where ssh failed; 1 where there is no such sessio
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.terminal, "tty", "t", false, "give the command a terminal")
-	f.StringArrayVarP(&o.forward, "local-forward", "L", nil, "forward a port from here into the session, `PORT:HOST:PORT` as ssh has it")
-	f.StringArrayVarP(&o.remoteForward, "remote-forward", "R", nil, "forward a port of the session to here, `PORT:HOST:PORT` as ssh has it")
+	f.StringArrayVarP(&o.forward, "local-forward", "L", nil, "forward a port or a Unix socket from here into the session, `PORT:HOST:PORT` as ssh has it")
+	f.StringArrayVarP(&o.remoteForward, "remote-forward", "R", nil, "forward a port or a Unix socket of the session to here, `PORT:HOST:PORT` as ssh has it")
 	f.StringArrayVarP(&o.socksServer, "dynamic-forward", "D", nil, "open a SOCKS server on this `port` here, whose connections start in the session")
 	f.BoolVarP(&o.agent, "forward-agent", "A", false, "let programs in the session use your ssh agent")
 	f.BoolVarP(&o.noCommand, "no-command", "N", false, "run no command; for forwarded ports alone")

@@ -68,6 +68,24 @@ func alteredDrift(was resource.PriorSession, c resource.Body) []Drift {
 	return all
 }
 
+// replacedDrift reports a file or folder of the host that was replaced there: the container has the old one until it
+// starts again, which no apply does by itself.
+func replacedDrift(was resource.PriorSession, c resource.Body) []Drift {
+	var all []Drift
+	add := func(kind Kind, source string) {
+		if slices.Contains(c.Replaced, source) {
+			d := driftOf(was, MountReplaced, IsAsApplied, IsReplaced)
+			d.GPU, d.Kind, d.Name = was.Slice.GPU, kind, source
+			all = append(all, d)
+		}
+	}
+	add(FieldWorkspace, was.Workspace)
+	for _, v := range was.Spec.Volumes {
+		add(FieldVolumes, v.Source)
+	}
+	return all
+}
+
 // boundsDrift reports what docker update changed. What only a new container repairs is informational: cosplay does
 // not stop the container's programs for it.
 func boundsDrift(was resource.PriorSession, c resource.Body) []Drift {

@@ -63,3 +63,15 @@ func TestBoundsDrift(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// TestReplacedDrift: what was replaced on the host counts as drift if the session mounts it, and changes nothing.
+func TestReplacedDrift(t *testing.T) {
+	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker"}, Body: &resource.Body{}}
+	was.Slice.Host, was.Workspace = "lab", "/w"
+	was.Spec = resource.ContainerSpec{Image: "debian:12", Volumes: []resource.Volume{{Source: "/a.conf", Target: "/a"}, {Source: "/b", Target: "/b"}}}
+	now := resource.Body{Session: "one", Runtime: "docker", State: resource.Running, Replaced: []string{"/a.conf", "/sessions/one", "/w"}}
+	all := sessionDrift(was, resource.Live{Hosts: []resource.Host{{Name: "lab", Bodies: []resource.Body{now}}}})
+	if len(all) != 2 || all[0].Name != "/w" || all[1].Name != "/a.conf" || all[1].Class != MountReplaced || all[1].Informational || repairable(was, now) {
+		t.Errorf("%+v", all)
+	}
+}

@@ -29,6 +29,7 @@ const (
 	BodyPaused       Class = "container-paused"
 	BodyRestarting   Class = "container-restarting"
 	BodyAltered      Class = "container-altered"
+	MountReplaced    Class = "mount-replaced"
 	ImageMoved       Class = "image-moved"
 	ImageOffered     Class = "image-offered" // by its registry
 	ForeignSlice     Class = "foreign-slice"
@@ -45,7 +46,7 @@ const (
 func Classes() []Class {
 	all := []Class{
 		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
-		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded, MPSChanged, ProjectRemoved,
+		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, MountReplaced, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded, MPSChanged, ProjectRemoved,
 	}
 	for _, s := range resource.AllSettings {
 		all = append(all, SettingClass(s))
@@ -73,7 +74,7 @@ type Drift struct {
 	GPU           string            `json:"gpu,omitempty"`     // UUID
 	Session       *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
 	Kind          Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
-	Name          string            `json:"name,omitempty"`    // of the image, of the check that failed, or of the MIG slice of an MPS daemon; with EngineSilent and GPUUnseen the error
+	Name          string            `json:"name,omitempty"`    // of the image, of the file or folder that is mounted, of the check that failed, or of the MIG slice of an MPS daemon; with EngineSilent and GPUUnseen the error
 	Runtime       string            `json:"runtime,omitempty"` // of the session
 	From          Value             `json:"from"`
 	To            Value             `json:"to"`
@@ -95,6 +96,9 @@ type Culprit struct {
 func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {
 	return Drift{Class: class, Host: s.Slice.Host, Session: &s.Address, Runtime: s.Runtime, From: from, To: to}
 }
+
+// EndsPrograms reports whether its repair stops programs that work, so that no apply makes it without being asked.
+func (d Drift) EndsPrograms() bool { return d.Class == MountReplaced || d.Class == GPUUnseen }
 
 // Kept reports whether it is an expired session that prevent_destroy keeps.
 func (d Drift) Kept() bool { return d.Class == LifetimeEnded && d.Name != "" }
@@ -319,6 +323,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		}
 		all = append(all, boundsDrift(was, c)...)
 		all = append(all, alteredDrift(was, c)...)
+		all = append(all, replacedDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
 		all = append(all, secretsDrift(was, c)...)
 		all = append(all, imageDrift(was, c, live)...)

@@ -194,6 +194,7 @@ const (
 	IsPaused         Condition = "paused"
 	IsAsApplied      Condition = "as-applied"
 	IsChanged        Condition = "changed"
+	IsReplaced       Condition = "replaced-on-host"
 	IsIntact         Condition = "intact"
 	IsOfCatalog      Condition = "in-catalog"
 	IsOfConfig       Condition = "in-configuration"

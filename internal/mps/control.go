@@ -2,6 +2,7 @@ package mps
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,13 +114,31 @@ func using(m resource.MPS) []process {
 
 // user names who runs a process.
 func (p process) user() string {
-	info, err := os.Stat(fmt.Sprintf("/proc/%d", p.pid))
-	if err != nil {
+	uid, known := p.uid()
+	if !known {
 		return "another user"
 	}
-	uid := strconv.Itoa(int(info.Sys().(*syscall.Stat_t).Uid))
-	if account, err := user.LookupId(uid); err == nil {
+	if account, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return account.Username
 	}
-	return "uid " + uid
+	return fmt.Sprint("uid ", uid)
+}
+
+func (p process) uid() (uid int, known bool) {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d", p.pid))
+	if err != nil {
+		return 0, false
+	}
+	return int(info.Sys().(*syscall.Stat_t).Uid), true
+}
+
+// Others finds the control daemons of all users but one, who cannot read which GPUs they serve: root can. Their pipe
+// folders are left out. everyGPU is what a daemon serves that names no GPU.
+func Others(uid int, everyGPU string) (all []resource.ForeignDaemon) {
+	for _, p := range processes() {
+		if of, known := p.uid(); p.control && known && of != uid && p.pipe != "" {
+			all = append(all, resource.ForeignDaemon{PID: p.pid, User: p.user(), GPUs: cmp.Or(p.visible, everyGPU)})
+		}
+	}
+	return all
 }

@@ -242,3 +242,34 @@ func TestFolder(t *testing.T) {
 		t.Error("the folder of another user is used")
 	}
 }
+
+// TestOthers: root finds the control daemon of another user, with the GPUs that it serves, and not that of the user.
+func TestOthers(t *testing.T) {
+	need.Root(t)
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), Name)
+	if err := os.Symlink(sleep, program); err != nil {
+		t.Fatal(err)
+	}
+	for visible, want := range map[string]string{"GPU-7": "GPU-7", "": "GPU-1,GPU-2"} {
+		command := exec.Command(program, "60")
+		command.Env = []string{"HOME=/", "CUDA_VISIBLE_DEVICES=" + visible}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		found := func(uid int) (all []resource.ForeignDaemon) {
+			return slices.DeleteFunc(Others(uid, "GPU-1,GPU-2"), func(d resource.ForeignDaemon) bool { return d.PID != command.Process.Pid })
+		}
+		if all := found(4242); len(all) != 1 || all[0].GPUs != want || all[0].User != "root" || all[0].Pipe != "" {
+			t.Errorf("another user's daemon is read as %+v", all)
+		}
+		if all := found(0); len(all) != 0 {
+			t.Errorf("the user's own daemon is read as %+v", all)
+		}
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	}
+}

@@ -24,6 +24,7 @@ type gpuModel struct {
 	parents  []int              // the row of the GPU instance, by row
 	inst     int                // the number of profiles of GPU instances
 	divided  int                // the first row of GPU instances that MPS divides
+	noParts  bool               // the driver offers no parts of GPU instances
 	charts   map[chartKey]*chart
 	legal    map[room]layouts
 }
@@ -49,12 +50,13 @@ func (f *fleet) modelOf(g GPU) *gpuModel {
 	if g.FixedClockMHz != nil {
 		clocks = []int{*g.FixedClockMHz}
 	}
+	noParts := g.Without(resource.FeatureParts)
 	for _, b := range f.models {
-		if slices.Equal(b.clocks, clocks) && reflect.DeepEqual(b.spec, g.Model) {
+		if b.noParts == noParts && slices.Equal(b.clocks, clocks) && reflect.DeepEqual(b.spec, g.Model) {
 			return b
 		}
 	}
-	b := &gpuModel{spec: g.Model, clocks: clocks, profiles: distinctProfiles(g.Model, f.classes), charts: map[chartKey]*chart{}, legal: map[room]layouts{}}
+	b := &gpuModel{noParts: noParts, spec: g.Model, clocks: clocks, profiles: distinctProfiles(g.Model, f.classes), charts: map[chartKey]*chart{}, legal: map[room]layouts{}}
 	b.addParts(f.classes)
 	f.models = append(f.models, b)
 	return b

@@ -64,7 +64,7 @@ func (b *gpuModel) offers(c *class, row int) bool {
 
 func (b *gpuModel) offersPart(c *class, name string) bool {
 	switch {
-	case !c.mayHave(false):
+	case !c.mayHave(false), b.noParts:
 		return false
 	case c.slice != "":
 		return c.slice == name

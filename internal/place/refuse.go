@@ -125,6 +125,8 @@ func (f *fleet) cardNames(cards []*card) string {
 	return prose.And(prose.Few(prose.Each(cards, (*card).label), 2))
 }
 
+const noParts = "its driver offers no slice that is a part of a GPU instance"
+
 // obstacle returns what keeps one more session of a class off a GPU and, unless the cause is lack of room, how to
 // remove the obstacle.
 func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
@@ -139,6 +141,10 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		return "no MIG slices", "a GPU with MIG"
 	case cl.slice != "" && !known:
 		return fmt.Sprintf("it has no profile %s; it has %s", cl.slice, prose.And(c.profileNames())), "one of its profiles"
+	case c.model.noParts && (resource.Slice{Profile: cl.slice}).Divides():
+		return noParts, fmt.Sprintf("slice = %q, or a newer driver", resource.Slice{Profile: cl.slice}.Instance().Profile)
+	case c.model.noParts && cl.sharing == resource.SharingCompute:
+		return noParts, `sharing = "time-slice", which divides the memory alone, or a newer driver`
 	}
 	holds := c.rowsFor(cl, impossible-1)
 	near := c.rowsFor(cl, cl.maxError())

@@ -126,6 +126,28 @@ func (f *Flight) Host(name string, p Problem) {
 	f.report(p, at)
 }
 
+// MPS reports GPUs on which the plan starts an MPS daemon although another user runs one. Which GPUs that one serves
+// only root can read, so the plan of a user does not count on it.
+func (f *Flight) MPS(host string, others []resource.ForeignDaemon) {
+	for _, step := range f.Plan.Steps {
+		op, is := step.Do.Op.(plan.RunMPS)
+		if !is || op.Host != host {
+			continue
+		}
+		g, _ := f.Live.GPU(host, op.GPU)
+		held, _ := f.Prior.GPU(host, op.GPU)
+		for _, d := range others {
+			if d.Serves(g, true) {
+				advice := d.Advice()
+				advice.Fix += ", or use another GPU"
+				f.Host(host, Problem{Warning: slices.Contains(held.All(), op.MPS),
+					Summary: fmt.Sprintf("GPU %d of host %q has an MPS daemon of %s: process %d", g.Index, host, d.User, d.PID),
+					Advice:  advice})
+			}
+		}
+	}
+}
+
 func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
 	at := ranges.At(attribute)
 	if at == (hcl.Range{}) {

@@ -184,3 +184,30 @@ func TestOncePerBlock(t *testing.T) {
 		t.Errorf("%d problems are reported, want 3", n)
 	}
 }
+
+// TestForeignMPS: a plan that starts an MPS daemon on a GPU that another user's daemon serves is refused, and warned
+// about where cosplay's daemon runs there already.
+func TestForeignMPS(t *testing.T) {
+	for _, test := range []struct {
+		serves string
+		had    bool
+		want   string
+	}{
+		{gpu + ",GPU-1", false, "error"},
+		{"0", false, "error"},
+		{"GPU-1", false, ""},
+		{"", false, ""},
+		{gpu, true, "warning"},
+	} {
+		f := flight(t, "process")
+		run := plan.RunMPS{Host: "lab", GPU: gpu, MPS: resource.MPS{Folder: "/state/cosplay/mps/1/2", MemoryMiB: 6656}}
+		f.Plan.Steps = []plan.Step{{Do: plan.OpJSON{Op: run}}}
+		if test.had {
+			f.Prior.GPUs = []resource.PriorGPU{{Host: "lab", UUID: gpu, Daemons: resource.Daemons{MPS: &run.MPS}}}
+		}
+		f.MPS("lab", []resource.ForeignDaemon{{PID: 77, User: "bob", GPUs: test.serves}})
+		if got := reported(f.Diagnostics()); (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
+			t.Errorf("a daemon for %q: %q", test.serves, got)
+		}
+	}
+}

@@ -75,19 +75,20 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 	if !f.Changes(h.Config.Name) {
 		return
 	}
-	err := MayChange(ctx, h)
 	if h.Rooted {
+		daemons, err := h.Agent.MayChange(ctx)
 		if err != nil {
 			advice := prose.AdviceOf(err)
 			advice.Fix += ". Or ask an admin to create the slices, and write manage = [] to change nothing"
 			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: !p.Locked(), Advice: advice,
 				Summary: fmt.Sprintf("you have no permission to change the GPUs of host %q", h.Config.Name)})
 		}
+		f.MPS(h.Config.Name, daemons)
 		checkBaselineClock(f, h)
 		checkPolicy(f, h, !p.Locked())
 		return // the root agent writes the ledger
 	}
-	if err != nil {
+	if err := MayChange(ctx, h); err != nil {
 		f.Host(h.Config.Name, preflight.Problem{Warning: !p.Locked(), Advice: prose.AdviceOf(err),
 			Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name)})
 	}
@@ -98,7 +99,8 @@ func MayChange(ctx context.Context, h *machine.Host) error {
 	dir := h.LedgerDir()
 	switch {
 	case h.Rooted:
-		return h.Agent.MayChange(ctx)
+		_, err := h.Agent.MayChange(ctx)
+		return err
 	case dir == "":
 		return nil // it is not changed
 	}

@@ -326,6 +326,8 @@ func (p *page) nothingToDo(v PlanView) {
 		said = "What is on a GPU that is unusable or missing is left as it is until the GPU answers again."
 	case v.Plan.Diff.Drifted() && !slices.ContainsFunc(v.Plan.Diff.Drift, func(d diff.Drift) bool { return d.Class != diff.LifetimeEnded && !d.Informational }):
 		said = "apply does not end sessions that have expired; cosplay expire does."
+	case v.Plan.Diff.Drifted() && !slices.ContainsFunc(v.Plan.Diff.Drift, func(d diff.Drift) bool { return !d.EndsPrograms() && !d.Informational }):
+		said = "What has drifted is left as it is: apply does not stop the programs of a session for it."
 	case v.Plan.Diff.Drifted():
 		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
 	}

@@ -82,10 +82,10 @@ func (r *resolver) daemon(s resource.Session, gpu resource.GPUKey) (daemon resou
 		return daemon, false
 	case serves && kept: // the sessions have cosplay's daemon already
 		r.report(hcl.DiagWarning, at, fmt.Sprintf("GPU %d of host %q has a second MPS daemon, of %s: process %d", g.Index, gpu.Host, foreign.User, foreign.PID),
-			prose.Stop(foreignAdvice(foreign)))
+			prose.Stop(foreign.Advice().Error()))
 	case serves:
 		r.report(hcl.DiagError, at, fmt.Sprintf("GPU %d of host %q has an MPS daemon of %s: process %d", g.Index, gpu.Host, foreign.User, foreign.PID),
-			prose.Stop(foreignAdvice(foreign)+", or use another GPU"+r.orTimeSlices(gpu.Host)))
+			prose.Stop(foreign.Advice().Error()+", or use another GPU"+r.orTimeSlices(gpu.Host)))
 		return daemon, false
 	case len(daemon.Pipes()) > longestPipes:
 		r.report(hcl.DiagError, at, "the folder of the MPS daemon has too long a path", fmt.Sprintf("%s has %d characters, and a Unix socket in it needs %d at most. Fix: set XDG_STATE_HOME to a shorter path.", daemon.Pipes(), len(daemon.Pipes()), longestPipes))
@@ -132,10 +132,6 @@ func foreignMPS(host resource.Host, g resource.GPU) *resource.ForeignDaemon {
 		}
 	}
 	return nil
-}
-
-func foreignAdvice(d resource.ForeignDaemon) string {
-	return "cosplay did not start it and leaves it alone; a GPU can have one MPS daemon. Fix: ask its owner to end it " + d.Ending()
 }
 
 // orTimeSlices offers another kind of sharing, if the host permits it.

@@ -16,6 +16,7 @@ type Feature string
 // instead, a reading is shown as unknown.
 const (
 	FeatureMIG         Feature = "mig"         // MIG mode and slices
+	FeatureParts       Feature = "parts"       // slices that are a part of a GPU instance
 	FeatureClock       Feature = "clock"       // the SM clock lock
 	FeaturePower       Feature = "power"       // the power limit
 	FeaturePersistence Feature = "persistence" // persistence mode, without which the driver forgets lock and limit
@@ -42,7 +43,7 @@ func (f Feature) Words() string {
 }
 
 var featureWords = map[Feature]string{
-	FeatureMIG: "MIG", FeatureClock: "the SM clock", FeaturePower: "the power limit", FeaturePersistence: "persistence mode",
+	FeatureMIG: "MIG", FeatureParts: "slices that are a part of a GPU instance", FeatureClock: "the SM clock", FeaturePower: "the power limit", FeaturePersistence: "persistence mode",
 	FeatureComputeMode: "the compute mode", FeatureTimeSlice: "the length of time slices",
 	FigureName: "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs",
 	FigureMemory: "the memory size", FigureBandwidth: "the bandwidth",
@@ -51,10 +52,10 @@ var featureWords = map[Feature]string{
 	ReadingTemperature: "the temperature", ReadingDraw: "the power draw",
 }
 
-// Managed reports whether the feature is a setting that cosplay changes.
+// Managed reports whether the feature is one that cosplay changes: a setting, or slices.
 func (f Feature) Managed() bool {
 	_, is := SettingNamed(string(f))
-	return is
+	return is || f == FeatureParts
 }
 
 // Figure reports whether the feature is a figure that the catalog has as well.

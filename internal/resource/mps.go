@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cosplay/internal/prose"
 )
 
 // MPS is the control daemon of NVIDIA's Multi-Process Service that a project runs for its sessions on a GPU, with the
@@ -186,6 +188,11 @@ func (d ForeignDaemon) Ending() string {
 		return fmt.Sprintf("(echo quit | nvidia-cuda-mps-control, with %s set to its pipe folder %q)", PipeVariable, d.Pipe)
 	}
 	return fmt.Sprintf("(echo quit | %s=%s nvidia-cuda-mps-control)", PipeVariable, d.Pipe)
+}
+
+// Advice is what to do about it.
+func (d ForeignDaemon) Advice() prose.Advice {
+	return prose.Advice{What: "cosplay did not start it and leaves it alone; a GPU can have one MPS daemon", Fix: "ask its owner to end it " + d.Ending()}
 }
 
 // Has reports whether a daemon runs with the wanted defaults, as far as it can be asked.

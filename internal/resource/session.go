@@ -356,6 +356,7 @@ type Body struct {
 
 	Restarts int          `json:"restarts,omitempty"` // how often it was restarted, while it is Restarting; as read
 	Altered  []Alteration `json:"altered,omitempty"`  // what another program changed while it runs; as read
+	Replaced []string     `json:"replaced,omitempty"` // what is mounted in it, by path on the host, where there is another file or folder now; as read
 
 	Use *Use `json:"-"` // of its programs, as read; nil if the disguise of CUDA does not count it, or was not inspected
 }

@@ -272,7 +272,7 @@ func (p Policy) session(c diff.SessionChange, d diff.Diff, live resource.Live) W
 		switch allowed := p.Repairs[f.Class]; {
 		case allowed == Always:
 			named = true
-		case allowed == Never && !f.Informational:
+		case allowed == Never && !f.Informational && !f.EndsPrograms():
 			return NotAllowed
 		}
 	}

@@ -60,6 +60,8 @@ func Drifted(d diff.Drift) string {
 			return Kind(d.Kind)
 		}
 		return resource.RuntimeNamed(d.Runtime).Body
+	case diff.MountReplaced:
+		return d.Name
 	case diff.DisguiseBroken:
 		return cmp.Or(d.Name, "disguise")
 	case diff.DisguiseOutdated:

@@ -236,6 +236,7 @@ var causes = map[diff.Class]string{
 	diff.BodyUnstarted:                          possibly + "the engine or a run ended before it was started",
 	diff.BodyRestarting:                         "its program ends; cosplay logs shows why",
 	diff.BodyAltered:                            "changed outside cosplay",
+	diff.MountReplaced:                          possibly + "an editor that saves by renaming. The session has the old one until cosplay stop and cosplay start; edit in place, or mount the folder",
 	diff.BodyStarted:                            possibly + "docker start; cosplay stop had stopped it",
 	diff.BodyPaused:                             possibly + "docker pause",
 	diff.BodyChanged:                            "edited or recreated outside cosplay",
@@ -290,6 +291,8 @@ func Repair(d diff.Drift) string {
 		return "stops the " + runtime.Body
 	case diff.BodyAltered:
 		return "restores it while the " + runtime.Body + " runs"
+	case diff.MountReplaced:
+		return "leaves the old one in the session until the " + runtime.Body + " starts again"
 	case diff.LifetimeEnded:
 		return "leaves the session up, since only cosplay expire ends it"
 	case diff.ImageOffered:

@@ -104,6 +104,7 @@ var conditions = map[diff.Condition]string{
 	diff.IsPaused:         "paused",
 	diff.IsAsApplied:      "as applied",
 	diff.IsChanged:        "changed",
+	diff.IsReplaced:       "replaced on the host",
 	diff.IsIntact:         "intact",
 	diff.IsOfCatalog:      "as in the catalog now",
 	diff.IsOfConfig:       "as in the configuration now",

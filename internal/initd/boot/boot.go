@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/initd/account"
 	"cosplay/internal/initd/environ"
 	"cosplay/internal/initd/launch"
+	"cosplay/internal/initd/scp"
 	"cosplay/internal/initd/sshd"
 )
 
@@ -57,10 +58,11 @@ func Main(args []string) int {
 		tell("/dev/pts", strings.Join(flags.Args()[1:], " "))
 		return 0
 	case "sftp":
-		if err := sshd.ServeFiles(); err != nil {
-			return fail(codeFailed, err)
-		}
-		return 0
+		return done(sshd.ServeFiles())
+	case "scp":
+		return scp.Serve(flags.Args()[1:], os.Stdin, os.Stdout, os.Stderr)
+	case sshd.SocketTask:
+		return done(sshd.ServeSocket(flags.Arg(1), flags.Arg(2)))
 	default:
 		fmt.Fprint(os.Stderr, usage)
 		return fail(codeFailed, fmt.Errorf("%q is not one of its tasks; %s has the command of a session", task, *config))
@@ -153,7 +155,7 @@ func setSize(rowsByColumns string) {
 
 func launcher(c initd.Config, who account.Account) *launch.Launcher {
 	return &launch.Launcher{
-		Account: who, Image: environ.Parse(os.Environ()), Session: environ.Merge(c.Env, c.Secrets), Workspace: c.Workspace,
+		Account: who, Image: environ.Parse(os.Environ()), Session: environ.Merge(c.Env, c.Secrets), Workspace: c.Workspace, Program: initd.Program,
 	}
 }
 
@@ -168,6 +170,13 @@ func startCode(err error) int {
 // say writes a line for docker logs. Callers must not pass values of variables.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "cosplay-init: "+format+"\n", args...)
+}
+
+func done(err error) int {
+	if err != nil {
+		return fail(codeFailed, err)
+	}
+	return 0
 }
 
 func fail(code int, err error) int {

@@ -24,6 +24,7 @@ type Launcher struct {
 	Image     environ.Vars // the container's environment
 	Session   environ.Vars // overrides it
 	Workspace string       // the working folder, if it exists
+	Program   string       // the path of this program, which the user's shell can run
 }
 
 // Environ is the environment of a program. client and connection are those of an ssh login, nil for none.
@@ -51,13 +52,18 @@ func (l *Launcher) Command(env environ.Vars, argv ...string) (*exec.Cmd, error) 
 }
 
 // Self prepares this program with another task, as the user, for work on the user's files.
-func (l *Launcher) Self(env environ.Vars, task string) *exec.Cmd {
-	return l.program(env, "/proc/self/exe", []string{"cosplay-init", task})
+func (l *Launcher) Self(env environ.Vars, task ...string) *exec.Cmd {
+	return l.program(env, "/proc/self/exe", append([]string{"cosplay-init"}, task...))
 }
 
 // Line prepares a line that a user types, for the shell. If the image has no shell, the
 // line is a program and its arguments, quoted as in a shell.
 func (l *Launcher) Line(env environ.Vars, line string) (*exec.Cmd, error) {
+	if rest, is := servesSCP(line); is {
+		if _, err := Find("scp", l.Dir(), env["PATH"]); err != nil { // the image has none
+			line = l.Program + " scp " + rest
+		}
+	}
 	if l.Account.Shell != "" {
 		return l.program(env, l.Account.Shell, []string{filepath.Base(l.Account.Shell), "-c", line}), nil
 	}
@@ -66,6 +72,20 @@ func (l *Launcher) Line(env environ.Vars, line string) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("this image has no shell, and %q is no program with arguments", line)
 	}
 	return l.Command(env, argv...)
+}
+
+// servesSCP reports whether a line is what scp runs on the other machine, and returns its arguments.
+func servesSCP(line string) (arguments string, is bool) {
+	arguments, is = strings.CutPrefix(line, "scp ")
+	for _, word := range strings.Fields(arguments) {
+		if !strings.HasPrefix(word, "-") {
+			break
+		}
+		if strings.ContainsAny(word, "tf") {
+			return arguments, is
+		}
+	}
+	return "", false
 }
 
 // ErrNoShell is the error for a shell in an image without one.

@@ -86,8 +86,9 @@ func relay(l net.Listener, client ssh.Conn, kind string, payload func(net.Conn) 
 	}
 }
 
-// forwards are the ports of ssh -R of one connection.
+// forwards are the ports and Unix sockets of ssh -R of one connection.
 type forwards struct {
+	server    *Server
 	conn      *ssh.ServerConn
 	mu        sync.Mutex
 	closed    bool
@@ -105,14 +106,19 @@ func (a bindAddress) key() string { return net.JoinHostPort(a.Host, strconv.Itoa
 func (f *forwards) serve(requests <-chan *ssh.Request) {
 	for r := range requests {
 		var address bindAddress
+		var at struct{ Path string }
 		var ok bool
 		var answer []byte
-		known := ssh.Unmarshal(r.Payload, &address) == nil
+		isPort, isSocket := ssh.Unmarshal(r.Payload, &address) == nil, ssh.Unmarshal(r.Payload, &at) == nil
 		switch {
-		case known && r.Type == "tcpip-forward":
+		case isPort && r.Type == "tcpip-forward":
 			ok, answer = f.listen(address)
-		case known && r.Type == "cancel-tcpip-forward":
-			ok = f.cancel(address)
+		case isPort && r.Type == "cancel-tcpip-forward":
+			ok = f.cancel(address.key())
+		case isSocket && r.Type == "streamlocal-forward@openssh.com":
+			ok = f.listenAt(at.Path)
+		case isSocket && r.Type == "cancel-streamlocal-forward@openssh.com":
+			ok = f.cancel(socketKey(at.Path))
 		}
 		if r.WantReply {
 			_ = r.Reply(ok, answer)
@@ -131,27 +137,32 @@ func (f *forwards) listen(a bindAddress) (ok bool, answer []byte) {
 		a.Port = uint32(l.Addr().(*net.TCPAddr).Port)
 		answer = ssh.Marshal(struct{ Port uint32 }{a.Port})
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		shut(l)
-		return false, nil
-	}
-	f.listeners[a.key()] = l
-	go relay(l, f.conn, "forwarded-tcpip", func(c net.Conn) []byte {
+	return f.add(a.key(), l, "forwarded-tcpip", func(c net.Conn) []byte {
 		from := c.RemoteAddr().(*net.TCPAddr)
 		return ssh.Marshal(channelAddress{a.Host, a.Port, from.IP.String(), uint32(from.Port)})
-	})
-	return true, answer
+	}), answer
 }
 
-func (f *forwards) cancel(a bindAddress) bool {
+// add relays the connections of a listener to the client until it is canceled.
+func (f *forwards) add(key string, l net.Listener, kind string, payload func(net.Conn) []byte) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l, ok := f.listeners[a.key()]
+	if f.closed || f.listeners[key] != nil {
+		shut(l)
+		return false
+	}
+	f.listeners[key] = l
+	go relay(l, f.conn, kind, payload)
+	return true
+}
+
+func (f *forwards) cancel(key string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l, ok := f.listeners[key]
 	if ok {
 		shut(l)
-		delete(f.listeners, a.key())
+		delete(f.listeners, key)
 	}
 	return ok
 }

@@ -1,5 +1,5 @@
-// Package sshd serves ssh to the session's user only, with public keys only: shells, commands, files, forwarded ports
-// and agents.
+// Package sshd serves ssh to the session's user only, with public keys only: shells, commands, files, forwarded ports,
+// Unix sockets and agents.
 //
 // It is based on golang.org/x/crypto/ssh. gliderlabs/ssh does not fit: it rewrites line ends of terminals, drops the
 // answers of half-closed connections and accepts any variable.
@@ -187,7 +187,7 @@ func (s *Server) welcome(raw *visitor) {
 		return
 	}
 	defer shut(conn)
-	forwards := &forwards{conn: conn, listeners: map[string]net.Listener{}}
+	forwards := &forwards{server: s, conn: conn, listeners: map[string]net.Listener{}}
 	defer forwards.close()
 	gone := make(chan struct{})
 	defer close(gone)
@@ -201,6 +201,8 @@ func (s *Server) welcome(raw *visitor) {
 			sessions.Go(func() { s.session(conn, c) })
 		case "direct-tcpip":
 			go direct(c)
+		case "direct-streamlocal@openssh.com":
+			go s.directSocket(c)
 		default:
 			_ = c.Reject(ssh.UnknownChannelType, "not served here") // fails if the client has disconnected
 		}

@@ -78,7 +78,7 @@ func reply(r *ssh.Request, ok bool) {
 	}
 }
 
-// setenv accepts variables of the locale and of cosplay, as with sshd's AcceptEnv; others
+// setenv accepts variables of the locale, as far as the image has it, and of cosplay, as with sshd's AcceptEnv; others
 // could change what programs do.
 func (s *session) setenv(payload []byte) bool {
 	var v struct{ Name, Value string }
@@ -88,8 +88,14 @@ func (s *session) setenv(payload []byte) bool {
 	if v.Name != "LANG" && !strings.HasPrefix(v.Name, "LC_") && !strings.HasPrefix(v.Name, "GPU_COSPLAY_") {
 		return false
 	}
-	s.client[v.Name] = v.Value
-	return true
+	ok := true
+	if !strings.HasPrefix(v.Name, "GPU_COSPLAY_") {
+		v.Value, ok = environ.Locale("/", v.Value)
+	}
+	if ok {
+		s.client[v.Name] = v.Value
+	}
+	return ok
 }
 
 // start runs the requested program, once in a session. The reply precedes the first byte of output.

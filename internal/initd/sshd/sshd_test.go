@@ -111,6 +111,10 @@ func TestClientVariables(t *testing.T) {
 	if want := "mine C C.UTF-8 none session\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
+	out, errs, _ := w.run(t, []string{"-o", "SetEnv=LC_ALL=tlh_QO.UTF-8 LC_TIME=tlh_QO"}, `bash -c 'echo $LC_ALL ${LC_TIME-none}'`)
+	if want := "C.UTF-8 none\n"; out != want || errs != "" {
+		t.Errorf("a locale that the image lacks: got %q %q, want %q", out, errs, want)
+	}
 }
 
 func TestRefused(t *testing.T) {

@@ -15,20 +15,32 @@ import (
 	"cosplay/internal/initd/environ"
 	"cosplay/internal/initd/inittest"
 	"cosplay/internal/initd/launch"
+	"cosplay/internal/initd/scp"
 	"cosplay/internal/initd/sshd"
 	"cosplay/internal/need"
 )
 
 // The server starts its own program again to serve files: here, the test.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "sftp" {
-		if err := sshd.ServeFiles(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	task := ""
+	if len(os.Args) > 1 {
+		task = os.Args[1]
 	}
-	os.Exit(m.Run())
+	var err error
+	switch task {
+	case "sftp":
+		err = sshd.ServeFiles()
+	case "scp":
+		os.Exit(scp.Serve(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	case sshd.SocketTask:
+		err = sshd.ServeSocket(os.Args[2], os.Args[3])
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 const odd = "two  words, it's \"quoted\"\nand a # second line "
@@ -71,7 +83,7 @@ func serveShell(t *testing.T, shell string, beat time.Duration, programs ...stri
 			Account:   account.Account{Name: "jane", UID: uid, GID: uid, Groups: []uint32{uid, 44}, Home: home, Shell: shell},
 			Image:     environ.Vars{"PATH": "/opt/conda/bin:/usr/bin:/bin", "ODD": odd, "SEED": "image"},
 			Session:   environ.Vars{"SEED": "session", "LANG": "C.UTF-8"},
-			Workspace: workspace,
+			Workspace: workspace, Program: filepath.Join(dir, "program"),
 		},
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -133,7 +133,7 @@ func (r Runtime) body(f container.Summary, there *container.InspectResponse) res
 		c.State = resource.Restarting
 	}
 	if c.State == resource.Running || c.State == resource.Paused {
-		c.Altered = altered(r.named(f), r.called(c.Session), there)
+		c.Altered, c.Replaced = altered(r.named(f), r.called(c.Session), there), replaced(there)
 	}
 	c.Bounds = bounds(there)
 	return c

@@ -57,25 +57,26 @@ func Ended(ends map[resource.Address]lifetime.End, now resource.Moment) map[reso
 // Now is the present moment.
 func Now() resource.Moment { return resource.Moment(time.Now().Unix()) }
 
-// activityDir is the folder, in the project's scratch folder, with a file for each session that can become idle. The
-// file's time is that of the last activity that cosplay has seen.
-const activityDir = "activity"
-
-func (p *Project) activityFile(s resource.PriorSession, prior resource.Prior) string {
-	return filepath.Join(p.activityDir(), resource.ShortLineage(prior.Lineage)+"-"+s.ID)
+func activityFile(dir string, s resource.PriorSession, prior resource.Prior) string {
+	return filepath.Join(dir, resource.ShortLineage(prior.Lineage)+"-"+s.ID)
 }
 
-func (p *Project) activityDir() string { return filepath.Join(p.Dir, machine.ScratchDir, activityDir) }
+// activityDir is the folder, in the scratch folder of a project, with a file for each session that can become idle. The
+// file's time is that of the last activity that cosplay has seen.
+func activityDir(project string) string {
+	return filepath.Join(project, machine.ScratchDir, "activity")
+}
 
 // forgetActivity removes the files of sessions that no longer exist, also of those that another run removed.
 func (p *Project) forgetActivity(prior resource.Prior) {
-	files, _ := os.ReadDir(p.activityDir())
+	dir := activityDir(p.Dir)
+	files, _ := os.ReadDir(dir)
 	known := map[string]bool{}
 	for _, s := range prior.Sessions {
-		known[p.activityFile(s, prior)] = true
+		known[activityFile(dir, s, prior)] = true
 	}
 	for _, f := range files {
-		path := filepath.Join(p.activityDir(), f.Name())
+		path := filepath.Join(dir, f.Name())
 		if strings.HasPrefix(f.Name(), resource.ShortLineage(prior.Lineage)+"-") && !known[path] {
 			_ = os.Remove(path) // at worst a name is left
 		}
@@ -85,7 +86,7 @@ func (p *Project) forgetActivity(prior resource.Prior) {
 // lastActive is the last moment at which a session was seen active; 0 for never. A user who may not write into the
 // project's folder sees what others have recorded.
 func (p *Project) lastActive(s resource.PriorSession, prior resource.Prior, active bool) resource.Moment {
-	file, now := p.activityFile(s, prior), time.Now()
+	file, now := activityFile(activityDir(p.Dir), s, prior), time.Now()
 	if active {
 		_ = touch(file, now)
 		return resource.Moment(now.Unix())

@@ -42,6 +42,7 @@ var outputs = []output{
 	{"status", public.Status{}, "", map[string]any{"In a folder without a project, `cosplay status --json`": public.Machine{}}},
 	{"map", public.Status{}, "", map[string]any{"In a folder without a project, `cosplay map --json`": public.Machine{}}},
 	{"ps", public.Sessions{}, "", map[string]any{"In a folder without a project, `cosplay ps --json`": public.Machine{}}},
+	{"history", public.History{}, "", nil},
 	{"report", public.Reports{}, "", nil},
 	{"fits", public.Capacity{}, "cosplay fits --json -- CMD", nil},
 	{"show", public.State{}, "", map[string]any{"cosplay show PLANFILE --json": public.Plan{}}},

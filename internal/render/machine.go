@@ -261,7 +261,7 @@ func (p *page) machineSummary(v MachineView) {
 	}
 	p.gap()
 	p.flow(0, 2, text(said+"."))
-	p.flow(0, 2, text("This folder has no project: cosplay init writes one."))
+	p.flow(0, 2, text("This folder has no project: cosplay init writes one; cosplay history shows what happened on this machine."))
 }
 
 // MachineJSON writes this machine as data.

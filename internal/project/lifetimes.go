@@ -200,6 +200,9 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 		if i := slices.IndexFunc(next.Expired, func(e resource.Expired) bool { return e.Address == a }); i >= 0 {
 			extension.To, extension.Down = max(extension.To, next.Expired[i].ExtendedTo+resource.Moment(by)), true
 			next.Expired[i].ExtendedTo = extension.To
+			if err := p.refuseLonger("", []string{"*"}, resource.Seconds(extension.To-now)); err != nil {
+				return nil, err
+			}
 		}
 		if i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.Address == a }); i >= 0 {
 			s := &next.Sessions[i]
@@ -208,6 +211,9 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 			}
 			s.ExtendedTo = lifetime.Extended(*s, by, now)
 			extension.To = s.ExtendedTo
+			if err := p.refuseLonger(s.Slice.Host, gpusOf(s.Session), resource.Seconds(extension.To-now)); err != nil {
+				return nil, err
+			}
 		}
 		done = append(done, extension)
 	}

@@ -33,9 +33,6 @@ func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.
 		if s.Lifetime.IdleTimeout != 0 {
 			last = p.lastActive(s, prior, active[s.Address])
 		}
-		if now := Now(); s.UpAt > now { // by a clock that was ahead: it has its whole ttl at most
-			s.UpAt = now
-		}
 		if end := lifetime.Of(s, last); end.At != 0 {
 			ends[s.Address] = end
 		}
@@ -91,11 +88,40 @@ func (p *Project) lastActive(s resource.PriorSession, prior resource.Prior, acti
 		_ = touch(file, now)
 		return resource.Moment(now.Unix())
 	}
+	return touched(file, now)
+}
+
+// touched is when a file was last touched; 0 if it does not exist. cosplay trusts no recorded time that lies in the
+// future, by a clock that was ahead then: it counts as the moment at which cosplay first sees that, which the file has
+// from now on.
+func touched(file string, now time.Time) resource.Moment {
 	info, err := os.Stat(file)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0
+	case info.ModTime().After(now):
+		_ = touch(file, now)
+		return resource.Moment(now.Unix())
 	}
 	return resource.Moment(info.ModTime().Unix())
+}
+
+// trust replaces the starts of sessions that lie in the future, as touched does: a file beside that of the activity has
+// when cosplay first saw it, until a run records it in the state.
+func (p *Project) trust(prior resource.Prior) resource.Prior {
+	for i, now := 0, time.Now(); i < len(prior.Sessions); i++ {
+		s := &prior.Sessions[i]
+		if s.Lifetime.TTL+s.Lifetime.IdleTimeout > 0 && s.UpAt != 0 {
+			file := fmt.Sprintf("%s.%d", activityFile(activityDir(p.Dir), *s, prior), s.UpAt)
+			if seen := touched(file, now); seen != 0 {
+				s.UpAt = min(s.UpAt, seen)
+			} else if s.UpAt > resource.Moment(now.Unix()) {
+				_ = touch(file, now)
+			}
+		}
+		s.UpAt = min(s.UpAt, resource.Moment(now.Unix()))
+	}
+	return prior
 }
 
 func touch(file string, now time.Time) error {

@@ -82,12 +82,14 @@ func ReadTenants(live resource.Live) Tenants {
 		}
 		ends := map[resource.Address]lifetime.End{}
 		sessions := slices.DeleteFunc(prior.Sessions, func(s resource.PriorSession) bool { return !holdsOne(live, h, s) })
-		for _, s := range sessions {
+		for i := range sessions {
+			s := &sessions[i]
+			s.UpAt = min(s.UpAt, Now()) // as trust has it, without a record
 			var last resource.Moment
-			if info, err := os.Stat(activityFile(activityDir(filepath.Dir(h.State)), s, prior)); err == nil {
-				last = resource.Moment(info.ModTime().Unix())
+			if info, err := os.Stat(activityFile(activityDir(filepath.Dir(h.State)), *s, prior)); err == nil {
+				last = min(resource.Moment(info.ModTime().Unix()), Now())
 			}
-			if end := lifetime.Of(s, last); end.At != 0 && s.Body != nil {
+			if end := lifetime.Of(*s, last); end.At != 0 && s.Body != nil {
 				ends[s.Address] = end
 			}
 		}

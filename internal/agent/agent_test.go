@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -359,6 +361,16 @@ const char *nvmlErrorString(int code) { return "some error"; }`, "nvmlDeviceGetC
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestSilentChild: a child that does not answer is ended, and the error says after how long.
+func TestSilentChild(t *testing.T) {
+	client := New(Options{Deadline: time.Millisecond})
+	in, out := io.Pipe()
+	client.reads.line = &line{Writer: io.Discard, answers: bufio.NewReader(in), kill: func() { _ = out.Close() }, errors: func() string { return "" }}
+	if _, err := client.Read(context.Background()); err == nil || !strings.Contains(err.Error(), "does not answer within 2.001s and was ended") || !strings.Contains(err.Error(), "dmesg") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,7 +54,8 @@ type child struct {
 	privileged bool
 
 	mu   sync.Mutex
-	line *line // nil while none runs
+	line *line        // nil while none runs
+	late atomic.Int64 // ns after which the child was killed, since it did not answer; 0 if it was not
 }
 
 // Patience is the deadline of requests without one. Only tests set it, for calls that hang.
@@ -177,7 +179,12 @@ func (c *child) send(r request, deadline time.Duration) (response, error) {
 	if err := c.start(); err != nil {
 		return response{}, err
 	}
-	late := time.AfterFunc(deadline+grace, c.line.kill)
+	c.late.Store(0)
+	line := c.line
+	late := time.AfterFunc(deadline+grace, func() {
+		c.late.Store(int64(deadline + grace))
+		line.kill()
+	})
 	defer late.Stop()
 	if fresh {
 		if err := c.greet(r); err != nil {
@@ -238,6 +245,10 @@ func (c *child) lost(r request, cause error, fresh bool) error {
 	said := c.end()
 	if why, refused := strings.CutPrefix(said, "sudo: "); refused && fresh && c.privileged {
 		return c.options.refused(why)
+	}
+	if after := time.Duration(c.late.Load()); after != 0 {
+		return &Error{Call: r.kind(), GPU: r.GPU, Message: fmt.Sprintf("the agent process does not answer within %s and was ended", after),
+			Advice: prose.Advice{What: "Possible cause: the driver hangs, or the machine is overloaded.", Fix: "read the load (uptime) and the Xid errors in dmesg, then run the command again"}}
 	}
 	if said == "" {
 		said = cause.Error()

@@ -34,6 +34,8 @@ type rule struct {
 	users, groups []string
 	manage        []string // words of permissions; nil permits everything
 	slices        int      // a user's at once on the GPUs of the rule; unbounded if there is no bound
+
+	maxTTL, defaultTTL resource.Seconds // of a session; 0 where the rule does not say
 }
 
 const unbounded = -1
@@ -103,8 +105,12 @@ func parseRule(l adminLine) (rule, error) {
 		key, value, _ := strings.Cut(word, "=")
 		values := slices.DeleteFunc(strings.Split(value, ","), func(v string) bool { return v == "" })
 		switch {
-		case !slices.Contains([]string{"user", "group", "manage", "slices"}, key):
-			return r, fmt.Errorf("a rule has no %q: write user=NAME, group=NAME, manage=WORD or slices=NUMBER after the UUID", word)
+		case !slices.Contains([]string{"user", "group", "manage", "slices", "max-ttl", "default-ttl"}, key):
+			return r, fmt.Errorf("a rule has no %q: write user=NAME, group=NAME, manage=WORD, slices=NUMBER, max-ttl=TIME or default-ttl=TIME after the UUID", word)
+		case strings.HasSuffix(key, "-ttl"):
+			if err := r.limit(key, value); err != nil {
+				return r, err
+			}
 		case key == "slices":
 			count, err := strconv.ParseUint(value, 10, 16)
 			if err != nil {
@@ -122,6 +128,9 @@ func parseRule(l adminLine) (rule, error) {
 				return r, err
 			}
 		}
+	}
+	if r.maxTTL > 0 && r.defaultTTL > r.maxTTL {
+		return r, fmt.Errorf("default-ttl=%s is longer than max-ttl=%s", r.defaultTTL, r.maxTTL)
 	}
 	return r, nil
 }
@@ -239,6 +248,9 @@ func (p Policy) Rule(who Subject, gpu string) (line string, is bool) {
 	}
 	return line, !p.open
 }
+
+// Open reports whether there is no policy.
+func (p Policy) Open() bool { return p.open }
 
 // SlicesOf counts the slices of a user by GPU, over all projects.
 func SlicesOf(pages []resource.Page, uid int) map[string]int {

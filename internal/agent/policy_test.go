@@ -86,19 +86,25 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestDocumentedRules: each example of rules in the documents means what the text beside it says, for two users.
-func TestDocumentedRules(t *testing.T) {
+// documented are the examples of rules in the documents.
+func documented(t *testing.T) (examples []Policy) {
+	t.Helper()
 	doc, err := os.ReadFile("../../docs/shared-host.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var examples []Policy
 	for _, fence := range strings.Split(string(doc), "```")[1:] {
 		if strings.HasPrefix(fence, "\n#") {
 			text := regexp.MustCompile("#.*").ReplaceAllString(fence, "")
 			examples = append(examples, permitting(t, text))
 		}
 	}
+	return examples
+}
+
+// TestDocumentedRules: each example of rules in the documents means what the text beside it says, for two users.
+func TestDocumentedRules(t *testing.T) {
+	examples := documented(t)
 	ann := Subject{Name: "ann", UID: 1234, Groups: []string{"staff"}}
 	bob := Subject{Name: "bob", UID: 1235, Groups: []string{"students"}}
 	eve := Subject{Name: "eve", UID: 1236, Groups: []string{"staff"}}
@@ -126,6 +132,9 @@ func TestDocumentedRules(t *testing.T) {
 		{bob, Wish{GPU: hers, Slice: true}, 1, false},
 		{eve, Wish{GPU: hers}, 0, false},
 		{eve, Wish{GPU: other}, 0, true},
+	}, {
+		{ann, Wish{GPU: hers, Whole: true}, 0, true},
+		{bob, Wish{GPU: hers, Slice: true}, 2, false},
 	}}
 	if len(examples) != len(tests) {
 		t.Fatalf("the document has %d examples, and %d are tested", len(examples), len(tests))
@@ -136,6 +145,46 @@ func TestDocumentedRules(t *testing.T) {
 				t.Errorf("example %d, %s, %+v with %d: %v", i, test.who.Name, test.wish, test.has, err)
 			}
 		}
+	}
+}
+
+// TestDocumentedTTL: the example of rules about the ttl of sessions.
+func TestDocumentedTTL(t *testing.T) {
+	const hours = 3600
+	example := documented(t)[2]
+	for _, test := range []struct {
+		group string
+		want  TTL
+	}{{"students", TTL{8 * hours, 2 * hours, "rules:4 (* group=students slices=2 max-ttl=8h default-ttl=2h)"}}, {"staff", TTL{}}, {"other", TTL{}}} {
+		if ttl, err := example.TTL(Subject{Name: "x", UID: 1, Groups: []string{test.group}}, []string{"GPU-a"}); err != nil || ttl != test.want {
+			t.Errorf("%s: %+v, %v", test.group, ttl, err)
+		}
+	}
+}
+
+// TestTTL: the shorter times of several GPUs apply, and without a default the longest is the default.
+func TestTTL(t *testing.T) {
+	who := Subject{Name: "ann", UID: 1234}
+	for _, test := range []struct {
+		rules string
+		gpus  []string
+		want  TTL
+	}{
+		{"* max-ttl=8h", []string{"GPU-a"}, TTL{28800, 28800, "rules:1 (* max-ttl=8h)"}},
+		{"* default-ttl=8h", []string{"GPU-a"}, TTL{0, 28800, "rules:1 (* default-ttl=8h)"}},
+		{"GPU-a max-ttl=4h\nGPU-b max-ttl=2h default-ttl=1h", []string{"GPU-a", "GPU-b"}, TTL{7200, 3600, "rules:2 (GPU-b max-ttl=2h default-ttl=1h)"}},
+		{"GPU-a max-ttl=4h\nGPU-b max-ttl=2h default-ttl=1h", []string{"GPU-b", "GPU-a"}, TTL{7200, 3600, "rules:2 (GPU-b max-ttl=2h default-ttl=1h)"}},
+		{"GPU-a default-ttl=8h\nGPU-b max-ttl=2h", []string{"GPU-a", "GPU-b"}, TTL{7200, 7200, "rules:2 (GPU-b max-ttl=2h)"}},
+		{"* user=bob max-ttl=1h", []string{"GPU-a"}, TTL{}},
+		{"GPU-a max-ttl=1h\n* max-ttl=3h", []string{"*"}, TTL{10800, 10800, "rules:2 (* max-ttl=3h)"}},
+	} {
+		if ttl, err := permitting(t, test.rules).TTL(who, test.gpus); err != nil || ttl != test.want {
+			t.Errorf("%q on %v: %+v, %v", test.rules, test.gpus, ttl, err)
+		}
+	}
+	unknown := Subject{Name: "ann", UID: 1234, Err: os.ErrInvalid}
+	if _, err := permitting(t, "* group=students max-ttl=1h").TTL(unknown, []string{"GPU-a"}); err == nil {
+		t.Error("a user whose groups are not known has no limit")
 	}
 }
 
@@ -151,6 +200,11 @@ func TestBadPolicy(t *testing.T) {
 		"* slices=":           "not a number of slices",
 		"* slices=-1":         "not a number of slices",
 		"* slices=many":       "not a number of slices",
+
+		"* max-ttl=":                  `"max-ttl=" is not a length of time, like max-ttl=8h`,
+		"* default-ttl=8":             `"default-ttl=8" is not a length of time`,
+		"* default-ttl=9h max-ttl=8h": "default-ttl=9h is longer than max-ttl=8h",
+		"* ttl=8h":                    `has no "ttl=8h"`,
 	} {
 		if r, err := parseRule(adminLine{1, strings.Fields(text)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %q", text, r, err, want)

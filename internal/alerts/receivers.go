@@ -112,6 +112,9 @@ func (w Webhook) post(ctx context.Context, message []byte) (again bool, err erro
 		if errors.As(err, &at) {
 			err = at.Err
 		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("the server does not answer within %s", w.timeout)
+		}
 		return true, err
 	}
 	defer answer.Body.Close()

@@ -121,6 +121,9 @@ func (f *finder) try(ctx context.Context, card int, limit time.Duration) attempt
 		a.Code, a.Failure = exitError, err
 		fmt.Fprintln(said, err)
 	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		a.Failure = fmt.Errorf("the command was killed after %s, %d times as long as it takes with the largest memory. Possible cause: it tries for ever to make room", limit, longer)
+	}
 	switch a.output = printed.String(); {
 	case !a.Ran:
 		a.output = said.String()

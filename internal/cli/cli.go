@@ -191,7 +191,7 @@ func (inv *invocation) root() *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Core commands:", []*cobra.Command{inv.init(), inv.fmt(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift(), inv.watch()}},
-		{"Inspect:", []*cobra.Command{inv.status(), inv.ps(), inv.reports(), inv.slotMap(), inv.show(), inv.output(), inv.console(), inv.graph(), inv.stateCommands(), inv.importThings()}},
+		{"Inspect:", []*cobra.Command{inv.status(), inv.ps(), inv.reports(), inv.slotMap(), inv.history(), inv.show(), inv.output(), inv.console(), inv.graph(), inv.stateCommands(), inv.importThings()}},
 		{"Sessions:", []*cobra.Command{inv.run(), inv.fits(), inv.ssh(), inv.exec(), inv.logs(), inv.stop(), inv.start(), inv.extend(), inv.expire(), inv.sshConfig(), inv.verify()}},
 		{"Catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},
 		{"Other commands:", []*cobra.Command{inv.doctor(), inv.build(), inv.schema(), inv.forceUnlock(), inv.reset(), inv.host(), inv.sim(), inv.version()}},

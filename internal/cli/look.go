@@ -11,28 +11,40 @@ import (
 	"cosplay/catalog"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
+	"cosplay/internal/resource"
 )
 
 func (inv *invocation) status() *cobra.Command {
-	return inv.looking("status", "Show hosts, GPUs and sessions as they are now", render.Status, render.StatusJSON)
+	return inv.looking("status", "Show hosts, GPUs and sessions as they are now", render.Status, render.StatusJSON, render.Machine)
 }
 
 func (inv *invocation) ps() *cobra.Command {
-	return inv.looking("ps", "List the sessions as they are now", render.Sessions, render.SessionsJSON)
+	return inv.looking("ps", "List the sessions as they are now", render.Sessions, render.SessionsJSON, render.MachineSessions)
 }
 
 func (inv *invocation) slotMap() *cobra.Command {
-	return inv.looking("map", "Draw which slots of which GPU are taken", render.Map, render.StatusJSON)
+	return inv.looking("map", "Draw which slots of which GPU are taken", render.Map, render.StatusJSON, render.MachineMap)
 }
 
-// looking is a command that reads state and hosts, and shows them.
-func (inv *invocation) looking(name, short string, text func(io.Writer, render.Style, render.StatusView), json func(io.Writer, render.StatusView) error) *cobra.Command {
+// looking is a command that reads state and hosts, and shows them; in a folder without a project, this machine.
+func (inv *invocation) looking(name, short string, text func(io.Writer, render.Style, render.StatusView), json func(io.Writer, render.StatusView) error,
+	machine func(io.Writer, render.Style, render.MachineView)) *cobra.Command {
 	return &cobra.Command{
 		Use:   name,
 		Short: short,
-		Args:  noArgs,
+		Long: short + `.
+
+In a folder with neither a configuration nor a state: those of this machine, with the projects of all users that hold its GPUs, since when, and when their sessions expire. The sessions of other users are in their states, which root can read.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			view, err := inv.statusView(cmd.Context())
+			if none, is := errors.AsType[*project.NoConfigError](err); is && none.Bare {
+				view, err := inv.machineView(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return printView(inv, view, machine, render.MachineJSON)
+			}
 			if err != nil {
 				return err
 			}
@@ -56,6 +68,23 @@ func (inv *invocation) statusView(ctx context.Context) (view render.StatusView, 
 		render.Diagnostics(inv.Err, inv.style(inv.Err), hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: err.Error()}}, nil)
 	}
 	return inv.viewOf(p.Project, o), nil
+}
+
+// machineView is this machine, without a project.
+func (inv *invocation) machineView(ctx context.Context) (view render.MachineView, err error) {
+	p, err := inv.openState()
+	if err != nil {
+		return view, err
+	}
+	done := inv.slow("Reading the GPUs")
+	live, unread, err := p.ReadMachine(ctx)
+	done()
+	if err != nil {
+		return view, err
+	}
+	tenants := project.ReadTenants(live)
+	return render.MachineView{Unread: unread, Sessions: tenants.Sessions, Ends: tenants.Ends, Runs: tenants.Runs,
+		StatusView: render.StatusView{Tenants: true, Now: project.Now(), Live: live, Flags: inv.flags(), Lost: p.Lost(resource.Prior{}, live), KilledRuns: p.KilledRuns(live)}}, nil
 }
 
 // viewOf is what a reading shows.

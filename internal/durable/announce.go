@@ -108,7 +108,7 @@ func sweep(dir string) {
 	}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if info, err := e.Info(); unnamed(e) && err == nil && time.Since(info.ModTime()) > nameless {
+		if info, err := e.Info(); unnamed(e) && err == nil && time.Since(info.ModTime()).Abs() > nameless {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
@@ -164,7 +164,8 @@ func locked(file *os.File) bool {
 const longest = 2 * time.Minute
 
 // running reports whether the announcing process still runs. With the mount option "hidepid", a user can only see
-// that some process has the number; then the age of the announcement decides as well.
+// that some process has the number; then the age of the announcement decides as well. A time far in the future, by a clock
+// that was ahead, is no sign of life.
 func running(pid, start string, since time.Time) bool {
 	number, err := strconv.Atoi(pid)
 	if err != nil || number <= 0 {
@@ -172,7 +173,7 @@ func running(pid, start string, since time.Time) bool {
 	}
 	now, err := startOf(number)
 	if errors.Is(err, fs.ErrNotExist) {
-		return !errors.Is(unix.Kill(number, 0), unix.ESRCH) && time.Since(since) < longest
+		return !errors.Is(unix.Kill(number, 0), unix.ESRCH) && time.Since(since).Abs() < longest
 	}
 	return err == nil && (start == "" || now == start)
 }

@@ -71,6 +71,11 @@ func Compare(before Record, found []public.Drift, now string) Change {
 	since := map[identity]string{}
 	for _, e := range before.Findings {
 		id := identityOf(e.Drift)
+		for _, at := range []*string{&e.Since, &e.Ended} {
+			if ahead(*at, now) { // by a clock that was ahead
+				*at, c.Changed = now, true
+			}
+		}
 		switch {
 		case there[id]:
 			c.Changed = c.Changed || e.Ended != ""
@@ -100,6 +105,13 @@ func Compare(before Record, found []public.Drift, now string) Change {
 		c.Open = append(c.Open, public.DatedDrift{Drift: d})
 	}
 	return c
+}
+
+// ahead reports whether a recorded time lies in the future. Times are RFC 3339.
+func ahead(at, now string) bool {
+	then, known := resource.ParseMoment(at)
+	moment, is := resource.ParseMoment(now)
+	return known && is && then > moment
 }
 
 // old reports whether an end is so long ago that it is not kept. Times are RFC 3339.

@@ -170,3 +170,12 @@ func TestForeignSlicesAreSeveral(t *testing.T) {
 		t.Errorf("begun: %v", c.Begun)
 	}
 }
+
+// TestClock: a finding that began by a clock that was ahead began when cosplay saw that.
+func TestClock(t *testing.T) {
+	first := findings.Compare(findings.Record{}, []public.Drift{drift("a", "one")}, "2026-01-11T00:00:00Z")
+	second := findings.Compare(reread(t, first.Record), []public.Drift{drift("a", "one")}, "2026-01-01T00:00:00Z")
+	if third := findings.Compare(reread(t, second.Record), []public.Drift{drift("a", "one")}, "2026-01-01T00:00:09Z"); !second.Changed || third.Changed || third.Open[0].Since != "2026-01-01T00:00:00Z" {
+		t.Errorf("%+v, %+v", second, third)
+	}
+}

@@ -40,3 +40,14 @@ func TestEmptyHolder(t *testing.T) {
 		}
 	}
 }
+
+// TestHolderClock: a project that joined by a clock that was ahead was there before one that joins later.
+func TestHolderClock(t *testing.T) {
+	g := &resource.Page{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "a", User: "ann", Since: "2026-01-11T00:00:00Z"}}}
+	if err := Hold(g, resource.Holder{Lineage: "b", User: "bob", Since: "2026-01-01T00:00:00Z"}, Take{Others: []string{"a"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Binding("b")) != 1 {
+		t.Errorf("the first project does not bind the second: %+v", g.Holders)
+	}
+}

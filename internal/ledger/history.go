@@ -133,9 +133,11 @@ func attempts(path string) (all []Attempted, err error) {
 	return all, err
 }
 
-// History reads what is kept of all users, oldest first.
+// History reads what is kept of all users, oldest first. The lines of a file are in their order: a time after that of
+// a later line, or in the future, is by a clock that was ahead, and counts as that one.
 func (b Book) History() ([]Attempted, error) {
 	var all []Attempted
+	older := map[Attempted]bool{} // a newer file begins with copies of these
 	for _, pattern := range []string{"*.jsonl.old", "*.jsonl"} {
 		files, err := filepath.Glob(filepath.Join(b.history(), pattern))
 		if err != nil {
@@ -146,9 +148,27 @@ func (b Book) History() ([]Attempted, error) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was just renamed
 				return nil, fmt.Errorf("reading the history of the ledger: %w", err)
 			}
+			isOld := strings.HasSuffix(file, ".old")
+			read = slices.DeleteFunc(read, func(a Attempted) bool {
+				copied := older[a]
+				older[a] = copied || isOld
+				return copied && !isOld
+			})
+			inOrder(read)
 			all = append(all, read...)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Attempted) int { return strings.Compare(a.At, b.At) })
 	return all, nil
+}
+
+// inOrder corrects the times of lines that are in their order.
+func inOrder(lines []Attempted) {
+	latest := Stamp(time.Now())
+	for i := range slices.Backward(lines) {
+		if at := &lines[i].At; *at != "" {
+			*at = min(*at, latest)
+			latest = *at
+		}
+	}
 }

@@ -76,6 +76,11 @@ func Hold(g *resource.Page, who resource.Holder, t Take, found *Found) error {
 		}
 	}
 	g.Leaving = ""
+	for i := range g.Holders { // they joined before, whatever a clock that was ahead recorded
+		if who.Since != "" {
+			g.Holders[i].Since = min(g.Holders[i].Since, who.Since)
+		}
+	}
 	who.Whole = t.Whole
 	if i := slices.IndexFunc(g.Holders, func(o resource.Holder) bool { return o.Lineage == who.Lineage }); i >= 0 {
 		who.Since, who.Slices, who.Serial = g.Holders[i].Since, g.Holders[i].Slices, max(who.Serial, g.Holders[i].Serial)

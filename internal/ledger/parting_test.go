@@ -535,6 +535,35 @@ func TestReleased(t *testing.T) {
 	}
 }
 
+// TestHistoryClock: lines that a clock recorded that was ahead keep their order, and a line that a newer file copies from
+// the older one is one line.
+func TestHistoryClock(t *testing.T) {
+	book := Book{Dir: t.TempDir()}
+	for i, at := range []string{"2026-01-02T03:04:05.000000Z", "2026-01-12T00:00:00.000000Z", "9026-01-12T00:00:00.000000Z", "2026-01-02T03:04:07.000000Z"} {
+		if err := book.Record(Attempted{At: at, UID: 1234, Op: []string{"take", "set-mig", "release", "take"}[i], GPU: gpu, Lineage: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := book.Record(Attempted{At: "2026-01-02T03:04:06.000000Z", UID: 1235, Op: "take", GPU: gpu, Lineage: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := book.History()
+	want := []string{"take a 05", "take b 06", "set-mig a 07", "release a 07", "take a 07"}
+	for i, a := range all {
+		if got := a.Op + " " + a.Lineage + " " + a.At[17:19]; i >= len(want) || got != want[i] {
+			t.Errorf("line %d is %s (%+v), %v", i, got, a, err)
+		}
+	}
+	path := filepath.Join(book.history(), "1234.jsonl")
+	data, _ := os.ReadFile(path)
+	if err := os.WriteFile(path+".old", data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := book.History(); err != nil || len(again) != len(all) {
+		t.Errorf("%d lines with the copies, want %d, %v", len(again), len(all), err)
+	}
+}
+
 // TestLineages: a lineage belongs to its first user; root may use it. The ledger of an
 // earlier version has only its holders.
 func TestLineages(t *testing.T) {

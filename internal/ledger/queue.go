@@ -215,10 +215,15 @@ func before(tickets []ticket, at int) (ahead int) {
 }
 
 // passOn moves those who ignore their turn to the end, if others wait for it, and notes whose turn it is. late are those
-// that it moved, or that others need not wait for any more.
+// that it moved, or that others need not wait for any more. Times in the future, by a clock that was ahead, count as now.
 func passOn(tickets []ticket, now time.Time) (_, late []ticket) {
 	for i := 0; i < len(tickets); i++ {
 		t := &tickets[i]
+		for _, at := range []*time.Time{&t.Seen, &t.Turn, &t.Room} {
+			if at.After(now) {
+				*at = now
+			}
+		}
 		unused := t.unused(now)
 		switch {
 		case before(tickets, i) > 0:

@@ -226,3 +226,15 @@ func TestHasRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestQueueClock: times by a clock that was ahead count as now, so that a turn that is not used passes on all the same.
+func TestQueueClock(t *testing.T) {
+	one := []string{"GPU-1"}
+	l := newLine(t)
+	l.now = l.now.Add(240 * time.Hour)
+	l.want("by a clock that is ahead", one, "a0", "b1")
+	l.now = l.now.Add(-240 * time.Hour)
+	l.want("by the corrected clock", one, "b1")
+	l.now = l.now.Add(ignored + time.Second)
+	l.want("the first was silent", one, "b0", "a1")
+}

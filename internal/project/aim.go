@@ -139,6 +139,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 			return o, nil, err
 		}
 		diags = append(diags, wrong...)
+		p.giveTTL(desired.Sessions)
 	}
 	o.Plan = p.build(desired, prior, o, options)
 	o.Plan.Key = key

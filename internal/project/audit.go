@@ -13,6 +13,7 @@ import (
 
 	"cosplay/internal/apply"
 	"cosplay/internal/durable"
+	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
@@ -63,7 +64,7 @@ func (p *Project) auditInterrupted(prior resource.Prior, live resource.Live, ent
 }
 
 func (p *Project) audit(lineage string, e apply.Effect, outcome string) {
-	line := AuditLine{Time: time.Now().UTC().Format(time.RFC3339), User: machine.UserName(), UID: os.Getuid(), Command: p.command,
+	line := AuditLine{Time: ledger.Stamp(time.Now()), User: machine.UserName(), UID: os.Getuid(), Command: p.command,
 		Project: lineage, State: p.Store.Path, Op: plan.OpJSON{Op: e.Op}.Kind(), Change: e.Change(), Outcome: outcome}
 	if uid := machine.UserID(); uid != nil {
 		line.UID = *uid
@@ -97,7 +98,12 @@ func (p *Project) appendAudit(line AuditLine) error {
 		return err
 	}
 	defer lock.Close()
-	return durable.Lines{Path: path, Max: maxAudit, Mode: 0o600, Older: []string{path + ".1", path + ".2", path + ".3", path + ".4"}}.Append(data)
+	return durable.Lines{Path: path, Max: maxAudit, Mode: 0o600, Older: olderAudits(path)}.Append(data)
+}
+
+// olderAudits are the paths of the older files of an audit log, the newest first.
+func olderAudits(path string) []string {
+	return []string{path + ".1", path + ".2", path + ".3", path + ".4"}
 }
 
 // changedSince says which commands have changed the project after a second in RFC 3339, as far as the newest file of the

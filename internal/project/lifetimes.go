@@ -33,9 +33,6 @@ func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.
 		if s.Lifetime.IdleTimeout != 0 {
 			last = p.lastActive(s, prior, active[s.Address])
 		}
-		if now := Now(); s.UpAt > now { // by a clock that was ahead: it has its whole ttl at most
-			s.UpAt = now
-		}
 		if end := lifetime.Of(s, last); end.At != 0 {
 			ends[s.Address] = end
 		}
@@ -57,25 +54,26 @@ func Ended(ends map[resource.Address]lifetime.End, now resource.Moment) map[reso
 // Now is the present moment.
 func Now() resource.Moment { return resource.Moment(time.Now().Unix()) }
 
-// activityDir is the folder, in the project's scratch folder, with a file for each session that can become idle. The
-// file's time is that of the last activity that cosplay has seen.
-const activityDir = "activity"
-
-func (p *Project) activityFile(s resource.PriorSession, prior resource.Prior) string {
-	return filepath.Join(p.activityDir(), resource.ShortLineage(prior.Lineage)+"-"+s.ID)
+func activityFile(dir string, s resource.PriorSession, prior resource.Prior) string {
+	return filepath.Join(dir, resource.ShortLineage(prior.Lineage)+"-"+s.ID)
 }
 
-func (p *Project) activityDir() string { return filepath.Join(p.Dir, machine.ScratchDir, activityDir) }
+// activityDir is the folder, in the scratch folder of a project, with a file for each session that can become idle. The
+// file's time is that of the last activity that cosplay has seen.
+func activityDir(project string) string {
+	return filepath.Join(project, machine.ScratchDir, "activity")
+}
 
 // forgetActivity removes the files of sessions that no longer exist, also of those that another run removed.
 func (p *Project) forgetActivity(prior resource.Prior) {
-	files, _ := os.ReadDir(p.activityDir())
+	dir := activityDir(p.Dir)
+	files, _ := os.ReadDir(dir)
 	known := map[string]bool{}
 	for _, s := range prior.Sessions {
-		known[p.activityFile(s, prior)] = true
+		known[activityFile(dir, s, prior)] = true
 	}
 	for _, f := range files {
-		path := filepath.Join(p.activityDir(), f.Name())
+		path := filepath.Join(dir, f.Name())
 		if strings.HasPrefix(f.Name(), resource.ShortLineage(prior.Lineage)+"-") && !known[path] {
 			_ = os.Remove(path) // at worst a name is left
 		}
@@ -85,16 +83,45 @@ func (p *Project) forgetActivity(prior resource.Prior) {
 // lastActive is the last moment at which a session was seen active; 0 for never. A user who may not write into the
 // project's folder sees what others have recorded.
 func (p *Project) lastActive(s resource.PriorSession, prior resource.Prior, active bool) resource.Moment {
-	file, now := p.activityFile(s, prior), time.Now()
+	file, now := activityFile(activityDir(p.Dir), s, prior), time.Now()
 	if active {
 		_ = touch(file, now)
 		return resource.Moment(now.Unix())
 	}
+	return touched(file, now)
+}
+
+// touched is when a file was last touched; 0 if it does not exist. cosplay trusts no recorded time that lies in the
+// future, by a clock that was ahead then: it counts as the moment at which cosplay first sees that, which the file has
+// from now on.
+func touched(file string, now time.Time) resource.Moment {
 	info, err := os.Stat(file)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0
+	case info.ModTime().After(now):
+		_ = touch(file, now)
+		return resource.Moment(now.Unix())
 	}
 	return resource.Moment(info.ModTime().Unix())
+}
+
+// trust replaces the starts of sessions that lie in the future, as touched does: a file beside that of the activity has
+// when cosplay first saw it, until a run records it in the state.
+func (p *Project) trust(prior resource.Prior) resource.Prior {
+	for i, now := 0, time.Now(); i < len(prior.Sessions); i++ {
+		s := &prior.Sessions[i]
+		if s.Lifetime.TTL+s.Lifetime.IdleTimeout > 0 && s.UpAt != 0 {
+			file := fmt.Sprintf("%s.%d", activityFile(activityDir(p.Dir), *s, prior), s.UpAt)
+			if seen := touched(file, now); seen != 0 {
+				s.UpAt = min(s.UpAt, seen)
+			} else if s.UpAt > resource.Moment(now.Unix()) {
+				_ = touch(file, now)
+			}
+		}
+		s.UpAt = min(s.UpAt, resource.Moment(now.Unix()))
+	}
+	return prior
 }
 
 func touch(file string, now time.Time) error {
@@ -199,6 +226,9 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 		if i := slices.IndexFunc(next.Expired, func(e resource.Expired) bool { return e.Address == a }); i >= 0 {
 			extension.To, extension.Down = max(extension.To, next.Expired[i].ExtendedTo+resource.Moment(by)), true
 			next.Expired[i].ExtendedTo = extension.To
+			if err := p.refuseLonger("", []string{"*"}, resource.Seconds(extension.To-now)); err != nil {
+				return nil, err
+			}
 		}
 		if i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.Address == a }); i >= 0 {
 			s := &next.Sessions[i]
@@ -207,6 +237,9 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 			}
 			s.ExtendedTo = lifetime.Extended(*s, by, now)
 			extension.To = s.ExtendedTo
+			if err := p.refuseLonger(s.Slice.Host, gpusOf(s.Session), resource.Seconds(extension.To-now)); err != nil {
+				return nil, err
+			}
 		}
 		done = append(done, extension)
 	}

@@ -333,7 +333,7 @@ func openKilled(ctx context.Context, o Options) ([]*Project, error) {
 			return all, err
 		}
 		if !leftSomething(one.StatePath) { // it has just started, or was killed before it had its lock
-			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()).Abs() > time.Hour {
 				_ = os.RemoveAll(filepath.Dir(p.Store.Path))
 			}
 			continue

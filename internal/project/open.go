@@ -84,6 +84,9 @@ func prepare(o Options) (*Project, map[string][]byte, error) {
 		return nil, nil, err
 	}
 	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
+	if errors.Is(err, errNoConfig) {
+		err = noConfig(p, o)
+	}
 	return p, files, err
 }
 
@@ -257,6 +260,8 @@ func (p *Project) Survey(ctx context.Context) (live resource.Live, failures []er
 	return live, failures
 }
 
+var errNoConfig = errors.New("no configuration")
+
 // readFiles reads the files of the configuration.
 func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 	switch file {
@@ -266,7 +271,7 @@ func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
 		if len(files) == 0 && !mayBeEmpty {
-			return nil, fmt.Errorf("there is no *.hcl file in %s. Fix: cosplay init writes one", dir)
+			return nil, errNoConfig
 		}
 		return files, nil
 	case "-":

@@ -37,6 +37,7 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 	}
 	flight.GPUs()
 	flight.Images()
+	p.checkTTL(flight)
 	for _, c := range p.Intent.Hosts {
 		h, err := p.Machine.Open(c)
 		if shown, _ := live.Host(c.Name); err == nil && shown.Silent == "" {

@@ -52,7 +52,7 @@ func (e *NoRoomError) Unwrap() error { return e.error }
 // does not wait. say is called with each new position on a host, from 1.
 func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, position int)) (*Turn, error) {
 	p.queued = true
-	o, diags, err := p.Plan(ctx, aim)
+	o, diags, err := p.Plan(context.WithoutCancel(ctx), aim) // the time to wait begins after it
 	if err != nil || !resolve.OnlyRoom(diags) && (diags.HasErrors() || len(newSessions(o)) == 0) {
 		return &Turn{}, err
 	}

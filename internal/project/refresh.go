@@ -117,7 +117,7 @@ func (p *Project) load() (resource.Prior, error) {
 	if err != nil {
 		return prior, err
 	}
-	return prior, p.knowsHosts(prior)
+	return p.trust(prior), p.knowsHosts(prior)
 }
 
 // observeMoving reads hosts that a run is changing. It tries again if an object is removed

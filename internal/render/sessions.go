@@ -143,6 +143,7 @@ type StatusView struct {
 	Lost  map[string]bool // lineages of projects that hold a GPU and whose state is lost
 
 	KilledRuns map[string]string // by lineage: the folder of a cosplay run that was killed
+	Tenants    bool              // a table lists the projects that hold GPUs
 
 	Ends map[resource.Address]lifetime.End // of the sessions that expire
 	Now  resource.Moment

@@ -200,6 +200,9 @@ func (v StatusView) others(g resource.GPU) []resource.Holder {
 // holders lists the other projects that have acquired a GPU. cosplay reset can release the GPU for a lost one.
 func (p *page) holders(v fleet, g resource.GPU) {
 	for _, h := range v.others(g) {
+		if v.Tenants {
+			continue // the table has them
+		}
 		if folder, killed := v.KilledRuns[h.Lineage]; killed {
 			p.flow(4, 6, join(text("held by a cosplay run of "+h.User+" "), inked(drifted, "that was killed")))
 			p.flow(6, 8, text("to take it down: "+suggest("reset", []string{"--chdir", folder})))
@@ -258,10 +261,14 @@ func StatusJSON(w io.Writer, v StatusView) error {
 		Expired: each(v.Prior.Expired, expiredOf), Drift: driftsJSON(v.Live, v.Drift), HasDrift: v.drifted() > 0, Orphans: []public.Container{}}
 	s.Hosts = each(v.Live.Hosts, func(h resource.Host) public.Host {
 		s.Orphans = append(s.Orphans, each(v.orphans(h), containerOf)...)
-		return public.Host{PlanHost: planHostOf(h), Library: h.Library, BootID: h.BootID, GPUs: each(h.GPUs, f.gpuJSON),
-			Unusable: each(h.Unusable, func(u resource.Unusable) public.Unusable { return public.Unusable(u) })}
+		return f.hostJSON(h)
 	})
 	return JSON(w, s)
+}
+
+func (f fleet) hostJSON(h resource.Host) public.Host {
+	return public.Host{PlanHost: planHostOf(h), Library: h.Library, BootID: h.BootID, GPUs: each(h.GPUs, f.gpuJSON),
+		Unusable: each(h.Unusable, func(u resource.Unusable) public.Unusable { return public.Unusable(u) })}
 }
 
 func (f fleet) daemonJSON(m resource.MPS, host string) public.MPSDaemon {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -114,7 +115,9 @@ func underLoad(ctx context.Context, place runtime.Runtime, session string, argv 
 	}
 	_ = end.Close() // which ends the load
 	code := <-ended
-	if words, failed := verify.LoadFailed(verify.Output{Text: out.String(), Error: said.String(), Code: code}); failed {
+	if len(load.Samples) == 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		load.Failed = fmt.Sprintf("the load has not begun within %s", loadBegins)
+	} else if words, failed := verify.LoadFailed(verify.Output{Text: out.String(), Error: said.String(), Code: code}); failed {
 		load.Failed = words
 	}
 	return load

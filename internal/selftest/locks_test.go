@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/disguise/verify"
@@ -77,6 +78,26 @@ func TestUnderLoad(t *testing.T) {
 				t.Error("the load still runs")
 			}
 		})
+	}
+}
+
+// silent is a fake runtime in which no program ends before its time is up.
+type silent struct{ runtime.Runtime }
+
+func (silent) Exec(ctx context.Context, _ string, _ runtime.Program, _ runtime.Streams) (int, error) {
+	<-ctx.Done()
+	return 1, ctx.Err()
+}
+
+// TestSilentPrograms: what does not end in time is named, with the time, and not by Go's words.
+func TestSilentPrograms(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if load := underLoad(ctx, silent{}, "w-0", nil, 1575, nil); load.Failed != "the load has not begun within 1m0s" {
+		t.Errorf("the load: %q", load.Failed)
+	}
+	if _, err := execute(ctx, silent{}, "w-0")(nil, nil); err == nil || !strings.Contains(err.Error(), "have not ended within 2m0s") {
+		t.Errorf("the checks: %v", err)
 	}
 }
 

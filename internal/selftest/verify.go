@@ -394,6 +394,9 @@ func execute(ctx context.Context, place runtime.Runtime, session string) run {
 		defer cancel()
 		var out, said bytes.Buffer
 		code, err := place.Exec(ctx, session, runtime.Program{Argv: argv}, runtime.Streams{In: stdin, Out: &out, Err: &said})
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return verify.Output{}, errSilent
+		}
 		if err != nil && code != runtime.NotFound && code != runtime.CannotRun {
 			return verify.Output{}, err
 		}
@@ -403,6 +406,9 @@ func execute(ctx context.Context, place runtime.Runtime, session string) run {
 		return verify.Output{Text: out.String(), Error: said.String(), Code: code}, nil
 	}
 }
+
+// errSilent is the error of a check that has not ended in time.
+var errSilent = fmt.Errorf("the checks have not ended within %s; a program of the session, or its GPU, hangs: cosplay logs, and dmesg for Xid errors", questionTime)
 
 // sshFailed is the exit code of ssh if it could not connect.
 const sshFailed = 255
@@ -426,6 +432,8 @@ func askBySSH(ctx context.Context, p *project.Project, s resource.PriorSession, 
 		err := client.Run()
 		var ended *exec.ExitError
 		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return verify.Output{}, errSilent
 		case err != nil && !errors.As(err, &ended):
 			return verify.Output{}, fmt.Errorf("ssh: %w", err)
 		case client.ProcessState.ExitCode() == sshFailed:

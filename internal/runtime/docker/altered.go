@@ -39,7 +39,7 @@ func (e *Engine) restarts(there *container.InspectResponse) int {
 	}
 	ended := e.podman && !there.State.Running && !there.HostConfig.RestartPolicy.IsNone()
 	started, err := time.Parse(time.RFC3339Nano, there.State.StartedAt)
-	if there.State.Status != container.StateRunning && !ended || there.RestartCount < 2 || err != nil || time.Since(started) > steady {
+	if there.State.Status != container.StateRunning && !ended || there.RestartCount < 2 || err != nil || time.Since(started).Abs() > steady {
 		return 0
 	}
 	return there.RestartCount

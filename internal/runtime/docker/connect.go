@@ -37,7 +37,7 @@ var (
 )
 
 func soon(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, readTime)
+	return within(ctx, readTime)
 }
 
 // Engine is a Docker engine, or podman, with its properties. It is safe for concurrent use.

@@ -107,13 +107,13 @@ func TestTooOld(t *testing.T) {
 // TestSilentEngine: an engine that takes connections and says nothing, or falls
 // silent later, blocks no command forever.
 func TestSilentEngine(t *testing.T) {
-	before := [2]time.Duration{readTime, createTime}
-	t.Cleanup(func() { readTime, createTime = before[0], before[1] })
-	readTime, createTime = 50*time.Millisecond, 50*time.Millisecond
+	before := [3]time.Duration{readTime, createTime, bannerTime}
+	t.Cleanup(func() { readTime, createTime, bannerTime = before[0], before[1], before[2] })
+	readTime, createTime, bannerTime = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
 	ctx := context.Background()
 	late := func(what string, err error) {
 		t.Helper()
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the engine takes too long") {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "does not answer within 50ms. Fix: check it") || strings.Contains(err.Error(), "deadline") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -142,6 +142,19 @@ func TestSilentEngine(t *testing.T) {
 	late("creating", err)
 	if got := r.holder(ctx, 1); got != "" {
 		t.Errorf("a port is held by %q", got)
+	}
+
+	// cosplay-init that does not report, and an ssh server that sends nothing.
+	ready, err := openReadiness(filepath.Join(t.TempDir(), "ready"))
+	check(t, err)
+	defer ready.close()
+	soon, cancel := within(ctx, 50*time.Millisecond)
+	defer cancel()
+	if err := ready.wait(soon); err == nil || !strings.Contains(err.Error(), "does not report that the session runs: no answer within 50ms") {
+		t.Errorf("cosplay-init: %v", err)
+	}
+	if err := greets(ctx, l.Addr().String()); err == nil || !strings.Contains(err.Error(), "sends nothing for 50ms") {
+		t.Errorf("ssh: %v", err)
 	}
 }
 

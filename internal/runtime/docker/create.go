@@ -74,7 +74,7 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	if err := r.Engine.checkSources(s.BodyName(), host.Mounts); err != nil {
 		return "", err
 	}
-	creating, cancel := context.WithTimeout(ctx, createTime)
+	creating, cancel := within(ctx, createTime)
 	defer cancel()
 	made, err := r.Engine.client.ContainerCreate(creating, config, host, joins, nil, s.BodyName())
 	if errdefs.IsConflict(err) || err != nil && strings.Contains(err.Error(), "already in use") {

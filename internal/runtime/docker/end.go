@@ -76,7 +76,7 @@ func (r Runtime) End(ctx context.Context, session, message string, grace time.Du
 	}
 	r.tell(ctx, there.ID, message) // without the message the session ends as well
 	seconds := int(grace / time.Second)
-	ctx, cancel := context.WithTimeout(ctx, grace+removeTime)
+	ctx, cancel := within(ctx, grace+removeTime)
 	defer cancel()
 	if err := r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{Timeout: &seconds}); err != nil {
 		return r.Engine.explain("stopping the container "+r.called(session), err, subject{name: r.called(session)})

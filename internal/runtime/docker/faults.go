@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
@@ -87,6 +88,27 @@ var faults = []fault{
 	{`No such container`, "the container was removed", "run cosplay apply, which creates it again"},
 }
 
+// lateError is the error of a context of within.
+type lateError struct{ after time.Duration }
+
+func (e lateError) Error() string { return "no answer" + e.limit() }
+
+// limit is empty where it is not known.
+func (e lateError) limit() string {
+	if e.after == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" within %s", e.after)
+}
+
+// Is makes the error one of a deadline.
+func (e lateError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// within limits the time of requests to the engine, and notes the limit for their errors.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, lateError{limit})
+}
+
 // explain says what an error of the engine means, and how to fix it.
 func (e *Engine) explain(doing string, err error, about subject) error {
 	advise := func(what, fix string) error {
@@ -96,8 +118,10 @@ func (e *Engine) explain(doing string, err error, about subject) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, context.DeadlineExceeded):
-		return advise("the engine takes too long", "check it (docker ps, journalctl -u docker), restart it if it hangs (sudo systemctl restart docker), and run the same command again")
+	case errors.Is(err, context.DeadlineExceeded): // Go's text for it says neither who nor how long
+		late, _ := errors.AsType[lateError](err)
+		return prose.Advice{What: e.words(doing + ": the engine does not answer" + late.limit()), Cause: err,
+			Fix: e.words("check it (docker ps, journalctl -u docker), restart it if it hangs (sudo systemctl restart docker), and run the same command again")}
 	}
 	for _, f := range faults {
 		sign := regexp.MustCompile(f.sign)

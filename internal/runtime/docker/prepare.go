@@ -230,7 +230,7 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 		return launched{}, err
 	}
 	c.ready = ready
-	starting, cancel := context.WithTimeout(ctx, startTime)
+	starting, cancel := within(ctx, startTime)
 	defer cancel()
 	if err = r.Engine.client.ContainerStart(starting, c.id, container.StartOptions{}); err == nil {
 		return c, nil
@@ -336,7 +336,7 @@ func (r Runtime) dismiss(ctx context.Context, there *container.InspectResponse) 
 
 // remove removes a container with its unnamed volumes, and returns when it is removed, by any process.
 func (r Runtime) remove(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	ctx, cancel := within(ctx, removeTime)
 	defer cancel()
 	for wait := time.Duration(0); ; wait = min(wait+10*time.Millisecond, 200*time.Millisecond) {
 		err := r.Engine.client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
@@ -347,7 +347,7 @@ func (r Runtime) remove(ctx context.Context, id string) error {
 			return r.Engine.explain("removing the container "+short(id), err, subject{})
 		}
 		if ended := pause(ctx, wait); ended != nil {
-			return fmt.Errorf("removing the container %s: the engine has been at it for too long; see docker ps -a: %w", short(id), ended)
+			return r.Engine.explain("removing the container "+short(id), ended, subject{})
 		}
 	}
 }

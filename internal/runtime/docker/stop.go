@@ -19,7 +19,7 @@ func (r Runtime) Stop(ctx context.Context, session string) error {
 	if err := r.resume(ctx, session, there); err != nil { // engines do not stop a paused container
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	ctx, cancel := within(ctx, removeTime)
 	defer cancel()
 	if err := r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{}); err != nil {
 		return r.Engine.explain("stopping the container "+r.called(session), err, subject{name: r.called(session)})

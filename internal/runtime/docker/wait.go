@@ -3,6 +3,7 @@ package docker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -59,7 +60,7 @@ func (r *readiness) wait(ctx context.Context) error {
 // await waits until a session can be used: until cosplay-init reports that it runs, until its ssh server answers, and
 // until its command has run for a moment.
 func (r Runtime) await(ctx context.Context, s resource.Session, c launched) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	ctx, cancel := within(ctx, readyTime)
 	defer cancel()
 	ended, failed := r.Engine.client.ContainerWait(ctx, c.id, container.WaitConditionNotRunning)
 	settled := make(chan error, 1)
@@ -143,6 +144,9 @@ func answers(ctx context.Context, s resource.SSH, port int) error {
 	}
 }
 
+// bannerTime is how long a server may take to send its banner. A variable, for tests.
+var bannerTime = 5 * time.Second
+
 // greets reads a server's banner. A connection alone proves nothing: the engine's proxy accepts it before a server
 // listens behind it.
 func greets(ctx context.Context, address string) error {
@@ -153,11 +157,13 @@ func greets(ctx context.Context, address string) error {
 	shut := func() { _ = conn.Close() } // nothing was written to it
 	defer shut()
 	defer context.AfterFunc(ctx, shut)()
-	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(bannerTime)); err != nil {
 		return err
 	}
 	banner := make([]byte, len(greeting))
-	if _, err := io.ReadFull(conn, banner); err != nil {
+	if _, err := io.ReadFull(conn, banner); errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("it accepts the connection and sends nothing for %s", bannerTime)
+	} else if err != nil {
 		return err
 	}
 	if string(banner) != greeting {

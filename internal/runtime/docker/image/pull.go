@@ -196,7 +196,7 @@ func (from source) notPulled(ctx context.Context, err error) error {
 func (from source) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("pulling %s: %w", from.name, context.Cause(ctx))
+		return fmt.Errorf("pulling %s from %s: %w; check the network, DNS and proxy of the engine's machine, and run the same command again", from.name, from.registry, context.Cause(ctx))
 	case client.IsErrConnectionFailed(err):
 		return fmt.Errorf("pulling %s: %w", from.name, err)
 	}

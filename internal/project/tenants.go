@@ -1,0 +1,128 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"cosplay/internal/agent"
+	"cosplay/internal/config"
+	"cosplay/internal/lifetime"
+	"cosplay/internal/machine"
+	"cosplay/internal/observe"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+	"cosplay/internal/state"
+)
+
+// NoConfigError is the error of a folder without a configuration.
+type NoConfigError struct {
+	prose.Advice
+	Bare bool // it has no state either, and the user names none: it is no project
+}
+
+// Unwrap returns the advice, so that prose.AdviceOf finds it.
+func (e *NoConfigError) Unwrap() error { return e.Advice }
+
+func noConfig(p *Project, o Options) error {
+	_, err := os.Lstat(p.Store.Path)
+	return &NoConfigError{Bare: os.IsNotExist(err) && !p.Unfinished() && o.StatePath == "",
+		Advice: prose.Advice{What: fmt.Sprintf("there is no *.hcl file in %s", p.Dir), Fix: "cosplay init writes one"}}
+}
+
+// ReadMachine reads the GPUs and the ledger of this machine, for a user without a project. If the GPUs cannot be read,
+// it returns what the ledger has and the reason; the error is of a machine that has neither.
+func (p *Project) ReadMachine(ctx context.Context) (live resource.Live, unread, err error) {
+	c := p.Intent.Hosts[0]
+	h, err := p.Machine.Open(c)
+	if err != nil {
+		return live, nil, err
+	}
+	if live, unread = observe.Read(ctx, []observe.Source{h.Hardware()}, machine.Complete); unread == nil {
+		return live, nil, nil
+	}
+	pages, err := p.Machine.Book(c).Read()
+	if err != nil {
+		return live, unread, err
+	}
+	if len(pages) == 0 {
+		why := unread.Error()
+		if failed, is := errors.AsType[*agent.Error](unread); is {
+			why = failed.Message
+		}
+		return live, unread, prose.Advice{What: fmt.Sprintf("there is no *.hcl file in %s, and no GPU of this machine can be read: %s", p.Dir, why),
+			Fix: "cosplay init writes a configuration, of a simulated host where there is no GPU; cosplay doctor says what the machine lacks", Cause: unread}
+	}
+	return resource.Live{Hosts: []resource.Host{{Name: config.LocalHost, Ledger: pages}}}, unread, nil
+}
+
+// Tenants are the sessions of the projects that hold GPUs, by lineage, as far as the user may read their states, and
+// when these sessions expire.
+type Tenants struct {
+	Sessions map[string][]resource.PriorSession
+	Ends     map[string]map[resource.Address]lifetime.End
+	Runs     map[string]string // the folders in which the projects were started that are a cosplay run
+}
+
+// ReadTenants reads the states that the ledger names. Nothing is written: they belong to other users.
+func ReadTenants(live resource.Live) Tenants {
+	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]lifetime.End{}, map[string]string{}}
+	for _, h := range Holders(live) {
+		if dir, once := FolderOfRun(h.State); once {
+			all.Runs[h.Lineage] = dir
+		}
+		prior, err := stateOf(h)
+		if err != nil {
+			continue
+		}
+		ends := map[resource.Address]lifetime.End{}
+		sessions := slices.DeleteFunc(prior.Sessions, func(s resource.PriorSession) bool { return !holdsOne(live, h, s) })
+		for i := range sessions {
+			s := &sessions[i]
+			s.UpAt = min(s.UpAt, Now()) // as trust has it, without a record
+			var last resource.Moment
+			if info, err := os.Stat(activityFile(activityDir(filepath.Dir(h.State)), *s, prior)); err == nil {
+				last = min(resource.Moment(info.ModTime().Unix()), Now())
+			}
+			if end := lifetime.Of(*s, last); end.At != 0 && s.Body != nil {
+				ends[s.Address] = end
+			}
+		}
+		all.Sessions[h.Lineage], all.Ends[h.Lineage] = sessions, ends
+	}
+	return all
+}
+
+// mostOfOthers is the size, in bytes, above which cosplay does not read the state of another user.
+const mostOfOthers = 16 << 20
+
+// stateOf reads the state of a holder. Any user can name any path in the ledger: the file must be that user's.
+func stateOf(h resource.Holder) (prior resource.Prior, err error) {
+	info, err := os.Stat(h.State)
+	if err != nil {
+		return prior, err
+	}
+	uid := int(info.Sys().(*syscall.Stat_t).Uid)
+	if h.UID != nil && uid != *h.UID || info.Size() > mostOfOthers {
+		return prior, fs.ErrPermission
+	}
+	prior, err = state.Store{Path: h.State}.Load()
+	if err == nil && prior.Lineage != h.Lineage {
+		err = fs.ErrInvalid
+	}
+	return prior, err
+}
+
+// holdsOne reports whether a session is on a GPU that its project holds here: the project may have other hosts.
+func holdsOne(live resource.Live, h resource.Holder, s resource.PriorSession) bool {
+	return slices.ContainsFunc(s.On(), func(gpu resource.GPUKey) bool {
+		page, _ := live.Page(live.Hosts[0].Name, gpu.UUID)
+		_, holds := page.Holder(h.Lineage)
+		return holds
+	})
+}

@@ -69,14 +69,14 @@ func (m mounted) outdated(here []mounted, source string) bool {
 	if err != nil {
 		return false
 	}
-	holds := func(k mounted) bool { return within(k.at, source) }
+	holds := func(k mounted) bool { return isWithin(k.at, source) }
 	under := slices.MaxFunc(append(slices.DeleteFunc(slices.Clone(here), func(k mounted) bool { return !holds(k) }), mounted{}),
 		func(a, b mounted) int { return cmp.Compare(len(a.at), len(b.at)) })
 	now := path.Join(under.root, strings.TrimPrefix(source, under.at))
 	return under.device == m.device && now != m.root && path.Dir(now) == path.Dir(m.root)
 }
 
-// within reports whether a path is a folder's or in it.
-func within(folder, file string) bool {
+// isWithin reports whether a path is a folder's or in it.
+func isWithin(folder, file string) bool {
 	return file == folder || strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/")
 }

@@ -52,7 +52,7 @@ func (inv *invocation) apply() *cobra.Command {
 		Use:        "apply [PLANFILE]",
 		SuggestFor: []string{"up", "create"},
 		Short:      "Apply the configuration: plan, ask, change",
-		Long: `Plan, ask, and run the steps of the plan with a journal; or apply a saved plan, which is refused if state or hosts have changed since.
+		Long: `Plan, ask, and run the steps of the plan with a journal; or apply a saved plan, which is refused if configuration, state or hosts have changed since.
 
 With --wait, apply waits until there is room for its new sessions: first come, first served, over all users of the host. Ctrl-C leaves the queue.
 

@@ -145,7 +145,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	}
 	view.Destroy, view.Quiet, view.Killed = o.destroy, o.quiet, o.driftOnly && len(p.Killed()) > 0
 	if o.out != "" {
-		if err := savePlan(o.out, outlook.Plan); err != nil {
+		if err := savePlan(o.out, p.Saved(outlook)); err != nil {
 			return err
 		}
 		view.Saved = o.out
@@ -233,8 +233,8 @@ func checksum(data json.RawMessage) string {
 
 // savePlan writes a plan for a later apply. It may contain secrets of the configuration,
 // so only the user can read it.
-func savePlan(path string, p *plan.Plan) error {
-	content, err := json.Marshal(p.Saved(Version))
+func savePlan(path string, saved plan.Saved) error {
+	content, err := json.Marshal(saved)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,10 @@ type Basis struct {
 	Lineage string      `json:"lineage"` // of the state; "" before the first apply
 	Serial  int         `json:"serial"`
 	Live    Fingerprint `json:"live"` // of settings, slices, containers and neighbours
+
+	// Config has a hash of what the configuration was read from, by a hash of its name: its files, and what its
+	// expressions read. Only a saved plan has it; that of an earlier version has none.
+	Config map[string]string `json:"config,omitempty"`
 }
 
 // Fingerprint is the hash of a snapshot, computed when it is first needed: most plans are shown and no more.

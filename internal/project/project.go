@@ -140,7 +140,7 @@ func (e *StaleError) Error() string {
 func (p *Project) Restore(saved plan.Saved) (*plan.Plan, error) {
 	prior, err := p.Store.Load()
 	if err == nil {
-		err = p.sameState(saved.Basis, prior)
+		err = cmp.Or(p.sameState(saved.Basis, prior), p.sameConfig(saved.Basis, cmp.Or(prior.Key, saved.Key)))
 	}
 	if err != nil {
 		return &plan.Plan{}, err
@@ -185,7 +185,8 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	case now.Live.Hash() != planned.Basis.Live.Hash():
 		return prior, live, &StaleError{What: "GPUs, slices or sessions have been changed since it was made"}
 	}
-	return prior, live, p.sameOutputs(planned, prior, live)
+	err = cmp.Or(p.sameOutputs(planned, prior, live), p.sameConfig(planned.Basis, cmp.Or(prior.Key, planned.Key)))
+	return prior, live, err
 }
 
 // Apply runs a plan under the lock, which the caller has taken, and saves the state. The

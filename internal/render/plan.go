@@ -223,7 +223,7 @@ func (p *page) summary(v PlanView) {
 	t := tallyOf(v.Plan)
 	switch {
 	case v.Stale != "":
-		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+" since this plan was made, so it will not be applied. Fix: make a new plan.")))
+		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+". This plan will not be applied. Fix: make a new plan.")))
 		p.next(suggest("plan", append(slices.Clone(v.Flags), "--out", v.Saved)))
 		return
 	case !v.Plan.Diff.Changes():

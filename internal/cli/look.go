@@ -93,7 +93,7 @@ func (inv *invocation) showPlan(ctx context.Context, p *opened, path string) err
 	if err != nil {
 		return err
 	}
-	view := render.PlanView{Config: inv.configName(p.files), Flags: inv.flags(), Saved: path}
+	view := render.PlanView{Config: inv.configName(p.files), Flags: inv.flags(), Aim: saved.Flags, Saved: path, Destroy: saved.Destroys}
 	var stale *project.StaleError
 	if view.Plan, err = p.Restore(*saved); err == nil {
 		view.Prior, view.Live, err = p.Fresh(ctx, view.Plan)

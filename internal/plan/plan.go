@@ -262,7 +262,8 @@ type Saved struct {
 	Options       diff.Options               `json:"options"`
 	First         []Step                     `json:"first,omitempty"`
 	Outputs       []diff.OutputChange        `json:"outputs,omitempty"`
-	Steps         string                     `json:"steps"` // digest of the steps that were shown
+	Steps         string                     `json:"steps"`           // digest of the steps that were shown
+	Flags         []string                   `json:"flags,omitempty"` // of the command plan that makes it again
 }
 
 // Saved is the plan for a file, with the version of cosplay that writes it.

@@ -10,9 +10,10 @@ import (
 	"cosplay/internal/plan"
 )
 
-// Saved is a plan for a file, with what its configuration was read from.
-func (p *Project) Saved(o Outlook) plan.Saved {
+// Saved is a plan for a file, with what its configuration was read from, and the flags that make it again.
+func (p *Project) Saved(o Outlook, flags []string) plan.Saved {
 	saved := o.Plan.Saved(p.Store.Version)
+	saved.Flags = flags
 	saved.Basis.Config = map[string]string{}
 	key := cmp.Or(o.Prior.Key, saved.Key)
 	for _, r := range p.Intent.Reads() {

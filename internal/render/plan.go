@@ -22,6 +22,7 @@ import (
 type PlanView struct {
 	Config   string   // name of the configuration: its file, or "the configuration"
 	Flags    []string // flags that were given, for the commands that are suggested
+	Aim      []string // those that the plan was made with, which apply takes only without a saved plan
 	Prior    resource.Prior
 	Live     resource.Live
 	Plan     *plan.Plan
@@ -224,7 +225,7 @@ func (p *page) summary(v PlanView) {
 	switch {
 	case v.Stale != "":
 		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+". This plan will not be applied. Fix: make a new plan.")))
-		p.next(suggest("plan", append(slices.Clone(v.Flags), "--out", v.Saved)))
+		p.next(suggest("plan", slices.Concat(v.Flags, v.Aim, []string{"--out", v.Saved})))
 		return
 	case !v.Plan.Diff.Changes():
 		p.nothingToDo(v)
@@ -249,9 +250,9 @@ func applyNext(v PlanView) string {
 	case v.Saved != "":
 		return suggest("apply", append(slices.Clone(v.Flags), v.Saved))
 	case v.Destroy:
-		return suggest("destroy", v.Flags)
+		return suggest("destroy", slices.Concat(v.Flags, v.Aim))
 	}
-	return suggest("apply", v.Flags)
+	return suggest("apply", slices.Concat(v.Flags, v.Aim))
 }
 
 // untouched ends the sentence of the counts.

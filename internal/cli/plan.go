@@ -147,10 +147,11 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	}
 	view.Destroy, view.Quiet, view.Killed = o.destroy, o.quiet, o.driftOnly && len(p.Killed()) > 0
 	if o.out != "" {
-		if err := savePlan(o.out, p.Saved(outlook, o.again(inv.variableFlags()))); err != nil {
+		saved := p.Saved(outlook, o.again(inv.variableFlags()))
+		if err := savePlan(o.out, saved); err != nil {
 			return err
 		}
-		view.Saved = o.out
+		view.Saved, view.Again = o.out, saved.Again
 	}
 	switch {
 	case o.refreshOnly:

@@ -264,6 +264,7 @@ type Saved struct {
 	Outputs       []diff.OutputChange        `json:"outputs,omitempty"`
 	Steps         string                     `json:"steps"`           // digest of the steps that were shown
 	Flags         []string                   `json:"flags,omitempty"` // of the command plan that makes it again
+	Again         []string                   `json:"again,omitempty"` // sensitive variables whose values apply needs again
 }
 
 // Saved is the plan for a file, with the version of cosplay that writes it.

@@ -141,8 +141,8 @@ func (p *Project) checkOutputs(saved *plan.Plan, prior resource.Prior, live reso
 	}
 	for _, o := range all {
 		if o.Open && changes(o.Name) && keptOutput(saved, prior, o.Name) == nil {
-			return fmt.Errorf("output %s is known only after the apply, and needs var.%s, whose value a saved plan does not contain. Nothing was changed. Fix: pass the value to apply as well, with --var or in the environment",
-				o.Name, strings.Join(p.Intent.Missed, " or var."))
+			return fmt.Errorf("output %s is known only after the apply, and needs a sensitive value, which a saved plan does not contain. Nothing was changed. Fix: give apply %s",
+				o.Name, config.GiveAgain(p.Intent.Missed))
 		}
 	}
 	return nil
@@ -158,17 +158,10 @@ func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resou
 	known, _ := noted(all, cmp.Or(prior.Key, saved.Key))
 	for _, o := range known {
 		if was := keptOutput(saved, prior, o.Name); was != nil && !diff.SameOutput(*was, o) {
-			return &StaleError{What: fmt.Sprintf("the %soutput %s has another value now; a saved plan is applied with the values that it was made with", secret(o.Sensitive), o.Name)}
+			return p.otherValue("output " + o.Name)
 		}
 	}
 	return nil
-}
-
-func secret(is bool) string {
-	if is {
-		return "sensitive "
-	}
-	return ""
 }
 
 // noted are outputs as a state stores them; unknown are those without a value.

@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 )
 
@@ -14,6 +17,12 @@ import (
 func (p *Project) Saved(o Outlook, flags []string) plan.Saved {
 	saved := o.Plan.Saved(p.Store.Version)
 	saved.Flags = flags
+	hides := saved.Secrets || slices.ContainsFunc(saved.Outputs, func(c diff.OutputChange) bool { return c.Sensitive })
+	for _, v := range p.Intent.Variables {
+		if hides && v.Sensitive && v.Given {
+			saved.Again = append(saved.Again, v.Name)
+		}
+	}
 	saved.Basis.Config = map[string]string{}
 	key := cmp.Or(o.Prior.Key, saved.Key)
 	for _, r := range p.Intent.Reads() {
@@ -37,6 +46,16 @@ func (p *Project) sameConfig(basis plan.Basis, key string) error {
 		}
 	}
 	return nil
+}
+
+// otherValue refuses a saved plan where a value differs from the planned one. All else that it depends on is as it was, so
+// that a sensitive variable has another value: a saved plan has none.
+func (p *Project) otherValue(what string) error {
+	stale := &StaleError{What: what + " has another value now"}
+	if names := p.Intent.Secrets(); len(names) > 0 {
+		stale.Fix = "give apply " + config.GiveAgain(names)
+	}
+	return stale
 }
 
 // sealed is a hash that does not reveal what a short text is: a file or the environment may have secrets.

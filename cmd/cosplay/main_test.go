@@ -41,10 +41,21 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests, commands)
 }
 
-// runChecked runs a command, and fails if what it writes with --json does not match the schema.
+// runChecked runs a command, and fails if what it writes with --json does not match the schema, or if cosplay would
+// refuse a command that it tells the user to type.
 func runChecked(args []string) int {
 	streams := cli.Stdio()
 	cmd, _, err := cli.Command().Find(args)
+	if err == nil && listens(cmd) && !slices.Contains(args, "--json") {
+		out, errs := &heard{File: os.Stdout}, &heard{File: os.Stderr}
+		streams.Out, streams.Err = out, errs
+		code := cli.Main(args, streams)
+		if err := errors.Join(out.check(), errs.check()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 99
+		}
+		return code
+	}
 	if err != nil || !slices.Contains(args, "--json") && cmd.CommandPath() != "cosplay sim show" {
 		return cli.Main(args, streams)
 	}

@@ -52,24 +52,18 @@ func (inv *invocation) apply() *cobra.Command {
 		Use:        "apply [PLANFILE]",
 		SuggestFor: []string{"up", "create"},
 		Short:      "Apply the configuration: plan, ask, change",
-		Long: `Plan, ask, and run the steps of the plan with a journal; or apply a saved plan, which is refused if state or hosts have changed since.
+		Long: `Plan, ask, and run the steps of the plan with a journal; or apply a saved plan, which is refused if configuration, state or hosts have changed since.
 
 With --wait, apply waits until there is room for its new sessions: first come, first served, over all users of the host. Ctrl-C leaves the queue.
 
 The first Ctrl-C finishes the steps that run, saves and stops; the second stops at once, and the next command adds what was done to the state.
 
 Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
-		Args: wants(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkPlanFlags(cmd.Flags()); err != nil {
-				return err
-			}
-			if err := o.wait.detached(args); err != nil {
-				return err
-			}
+		Args: func(cmd *cobra.Command, args []string) error {
 			o.planFile = strings.Join(args, "")
-			return inv.runApply(cmd.Context(), o)
+			return cmp.Or(wants(0, 1)(cmd, args), checkPlanFlags(cmd.Flags()), o.wait.detached(args), o.check())
 		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
 	}
 	o.flags(cmd.Flags())
 	inv.planFlags(cmd.Flags())
@@ -89,13 +83,10 @@ func (inv *invocation) destroy() *cobra.Command {
 A setting that cannot be restored, because the GPU is lost, a slice is in use, another process changed the setting or the driver does not offer the call, is reported, and the exit code is 1. The host's ledger keeps the baseline, and a later destroy tries again. --abandon-baseline releases the GPU as it is; the ledger records the setting, its value and the user.
 
 Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all was done or restored; 130 stopped by Ctrl-C.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkPlanFlags(cmd.Flags()); err != nil {
-				return err
-			}
-			return inv.runApply(cmd.Context(), o)
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), o.check())
 		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
 	}
 	o.flags(cmd.Flags())
 	inv.planFlags(cmd.Flags())
@@ -104,7 +95,8 @@ Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all w
 	return cmd
 }
 
-func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
+// check refuses flags that contradict each other.
+func (o *applyOptions) check() error {
 	if err := cmp.Or(checkParallelism(o.parallelism), checkAim(o.aim)); err != nil {
 		return err
 	}
@@ -117,6 +109,10 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	case o.wait.set && !o.autoApprove:
 		return errors.New("no user may be there to approve the plan when its turn comes; add --auto-approve to --wait")
 	}
+	return nil
+}
+
+func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	saved, reading, err := o.reading()
 	if err != nil {
 		return err
@@ -146,6 +142,9 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	}
 	if saved != nil {
 		err = p.ApplySaved(ctx, saved, options, a)
+		if stale := (*project.StaleError)(nil); errors.As(err, &stale) {
+			stale.Command = inv.planAgain(saved, o.planFile)
+		}
 	} else {
 		err = p.Reconcile(ctx, o.aim, options, patience, a)
 	}

@@ -226,7 +226,7 @@ func (inv *invocation) root() *cobra.Command {
 
 func (inv *invocation) style(w io.Writer) render.Style {
 	s := render.Detect(w, inv.noColor)
-	s.Verbose, s.Compact = inv.verbose, inv.compact
+	s.Verbose, s.Compact, s.Secrets = inv.verbose, inv.compact, inv.secretFlags()
 	dir, _ := os.Getwd() // a folder that was removed has no name
 	return s.Naming(append(slices.Clone(inv.args), dir))
 }

@@ -141,19 +141,32 @@ func (f valueFlag) Set(typed string) error {
 	return nil
 }
 
-// variableFlags repeats the flags that give values to variables, for suggested commands.
-// A sensitive value is left for the user to type.
+// variableFlags repeats the flags that give values to variables, for suggested commands. It leaves out sensitive values:
+// see secretFlags.
 func (inv *invocation) variableFlags() []string {
 	var flags []string
 	for _, g := range inv.given {
 		switch {
 		case g.File != "":
 			flags = append(flags, "--var-file", g.File)
-		case slices.ContainsFunc(inv.variables, func(v config.Variable) bool { return v.Name == g.Name && v.Sensitive }):
-			flags = append(flags, "--var", g.Name+"=...")
-		default:
+		case !inv.isSecret(g.Name):
 			flags = append(flags, "--var", g.Name+"="+g.Value)
 		}
 	}
 	return flags
+}
+
+// secretFlags are the sensitive variables to which a flag gives a value, which a suggested command does not repeat.
+func (inv *invocation) secretFlags() []string {
+	var names []string
+	for _, g := range inv.given {
+		if g.File == "" && inv.isSecret(g.Name) && !slices.Contains(names, g.Name) {
+			names = append(names, g.Name)
+		}
+	}
+	return names
+}
+
+func (inv *invocation) isSecret(name string) bool {
+	return slices.ContainsFunc(inv.variables, func(v config.Variable) bool { return v.Name == name && v.Sensitive })
 }

@@ -34,13 +34,10 @@ func (inv *invocation) plan() *cobra.Command {
 		Long: `Compare the configuration with the state and with what the hosts show.
 
 Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(checkPlanFlags(cmd.Flags()), checkParallelism(o.parallelism)); err != nil {
-				return err
-			}
-			return inv.runPlan(cmd.Context(), o)
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), checkParallelism(o.parallelism), o.check(inv.json))
 		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.out, "out", "", "save the plan to this `file`, for cosplay apply FILE")
@@ -57,7 +54,7 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 }
 
 func (inv *invocation) drift() *cobra.Command {
-	o := planOptions{refreshOnly: true, detailed: true, driftOnly: true}
+	o := planOptions{aim: project.Aim{Goal: project.ReadOnly}, refreshOnly: true, detailed: true, driftOnly: true}
 	cmd := &cobra.Command{
 		Use:   "drift",
 		Short: "Print what was changed outside cosplay",
@@ -95,7 +92,8 @@ type planOptions struct {
 	metrics   string // file
 }
 
-func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
+// check refuses flags that contradict each other.
+func (o *planOptions) check(json bool) error {
 	switch {
 	case o.refreshOnly && o.destroy:
 		return errors.New("--refresh-only changes nothing, so there is no --destroy with it; leave one of them out")
@@ -103,19 +101,23 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		return errors.New("--refresh-only makes no plan that could be saved; leave --out or --refresh-only out")
 	case o.refreshOnly && o.markdown:
 		return errors.New("--markdown shows the plan, drift and all; leave --refresh-only out")
-	case inv.json && o.markdown:
+	case json && o.markdown:
 		return errors.New("--json and --markdown are two forms of the same; leave one of them out")
 	case o.destroy:
 		o.aim.Goal = project.NothingLeft
 	case o.refreshOnly:
 		o.aim.Goal = project.ReadOnly
 	}
+	return checkAim(o.aim)
+}
+
+func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	announce, err := inv.announcer(o.alerts)
 	metrics, unfit := o.metrics, error(nil)
 	if metrics != "" {
 		metrics, unfit = durable.Destination(metrics)
 	}
-	if err := cmp.Or(err, unfit, mayOverwrite(o.out), checkAim(o.aim)); err != nil {
+	if err := cmp.Or(err, unfit, mayOverwrite(o.out)); err != nil {
 		return err
 	}
 	inv.asks = true
@@ -145,10 +147,11 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	}
 	view.Destroy, view.Quiet, view.Killed = o.destroy, o.quiet, o.driftOnly && len(p.Killed()) > 0
 	if o.out != "" {
-		if err := savePlan(o.out, outlook.Plan); err != nil {
+		saved := p.Saved(outlook, o.again(inv.variableFlags()))
+		if err := savePlan(o.out, saved); err != nil {
 			return err
 		}
-		view.Saved = o.out
+		view.Saved, view.Again = o.out, saved.Again
 	}
 	switch {
 	case o.refreshOnly:
@@ -171,6 +174,14 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	return err
 }
 
+// again are the flags that make the plan again, but for those that select the project.
+func (o planOptions) again(variables []string) []string {
+	if o.destroy {
+		variables = append(variables, "--destroy")
+	}
+	return append(variables, aimed(o.aim)...)
+}
+
 // outlook computes the plan, and the view of it.
 func (inv *invocation) outlook(ctx context.Context, p *opened, aim project.Aim) (project.Outlook, render.PlanView, error) {
 	done := inv.slow("Reading the hosts")
@@ -190,7 +201,7 @@ func (inv *invocation) planView(p *opened, outlook project.Outlook, diags hcl.Di
 		return render.PlanView{}, inv.refuse(diags, p.files)
 	}
 	return render.PlanView{
-		Config: inv.configName(p.files), Flags: append(inv.flags(), aimed(aim)...), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
+		Config: inv.configName(p.files), Flags: inv.flags(), Aim: aimed(aim), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
 		Warnings: diags, Files: p.files, Notes: p.Notes,
 	}, nil
 }
@@ -233,8 +244,8 @@ func checksum(data json.RawMessage) string {
 
 // savePlan writes a plan for a later apply. It may contain secrets of the configuration,
 // so only the user can read it.
-func savePlan(path string, p *plan.Plan) error {
-	content, err := json.Marshal(p.Saved(Version))
+func savePlan(path string, saved plan.Saved) error {
+	content, err := json.Marshal(saved)
 	if err != nil {
 		return err
 	}
@@ -250,6 +261,11 @@ func savePlan(path string, p *plan.Plan) error {
 		return fmt.Errorf("saving the plan: %w", err)
 	}
 	return nil
+}
+
+// planAgain is the command that makes a saved plan again.
+func (inv *invocation) planAgain(saved *plan.Saved, path string) string {
+	return terminal.ShellWords(slices.Concat([]string{"plan"}, inv.flags(), saved.Flags, []string{"--out", path}))
 }
 
 // mayOverwrite keeps --out from destroying a file that is no saved plan. "" is no file.

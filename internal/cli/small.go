@@ -98,7 +98,7 @@ func (inv *invocation) printUnits() error {
 		if err != nil {
 			return err
 		}
-		fleet := watch.Unit{Dir: p.Dir, Name: p.Name(), User: who.User.Name, Program: agent.Installed, Flags: inv.flagsInside()}
+		fleet := watch.Unit{Dir: p.Dir, Name: p.Name(), User: who.User.Name, Program: agent.Installed, Flags: inv.flagsInside(), Secrets: inv.secretFlags()}
 		units, err := fleet.Units()
 		if err != nil {
 			return err

@@ -70,11 +70,11 @@ var valueFunctions = map[string]function.Function{
 const core = "core::"
 
 // Functions returns the functions that expressions can call, by name, without their long names.
-func Functions(o Options) map[string]function.Function { return functions(o, &budget{}) }
+func Functions(o Options) map[string]function.Function { return functions(o, &budget{}, nil) }
 
-func functions(o Options, b *budget) map[string]function.Function {
+func functions(o Options, b *budget, r reads) map[string]function.Function {
 	all := maps.Clone(valueFunctions)
-	w := world{o, b}
+	w := world{o, b, r}
 	maps.Copy(all, map[string]function.Function{
 		"abspath":       mapping(w.absolute, "path"),
 		"env":           w.env(),
@@ -86,10 +86,10 @@ func functions(o Options, b *budget) map[string]function.Function {
 		"filebase64":    w.fileBase64(),
 	})
 	for name, digest := range digests {
-		all[name], all["file"+name] = digestOf(digest, inHex), w.fileDigest(digest, inHex)
+		all[name], all["file"+name] = digestOf(digest, inHex), w.fileDigest("file"+name, digest, inHex)
 	}
 	for _, name := range []string{"sha256", "sha512"} {
-		all["base64"+name], all["filebase64"+name] = digestOf(digests[name], inBase64), w.fileDigest(digests[name], inBase64)
+		all["base64"+name], all["filebase64"+name] = digestOf(digests[name], inBase64), w.fileDigest("filebase64"+name, digests[name], inBase64)
 	}
 	for name, f := range all {
 		all[name] = b.limited(name, f)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,6 +25,7 @@ import (
 type world struct {
 	Options
 	budget *budget
+	reads  reads
 }
 
 // place is a path in the form that the file system of the options expects.
@@ -62,11 +65,17 @@ func (w world) open(typed string) (fs.File, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		w.noteExists(typed, false) // try(file(...), ...) evaluates then
 		return nil, fmt.Errorf("there is no file %q; paths start in the project's folder", typed)
 	case err != nil:
 		return nil, fmt.Errorf("%q cannot be read: %w", typed, errors.Unwrap(err))
 	}
+	w.noteExists(typed, true)
 	return file, nil
+}
+
+func (w world) noteExists(typed string, exists bool) {
+	w.reads.note("fileexists", []string{typed}, strconv.AppendBool(nil, exists))
 }
 
 func (w world) read(typed string) ([]byte, error) {
@@ -78,6 +87,9 @@ func (w world) read(typed string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(file, maxText+1))
 	if err == nil && len(data) > maxText {
 		err = limitError{fmt.Sprintf("the file %q", typed), mebi(maxText), "Pass its path to the session, which can read it"}
+	}
+	if err == nil {
+		w.reads.note("file", []string{typed}, data)
 	}
 	return data, err
 }
@@ -91,7 +103,7 @@ func (w world) readText(typed string) (string, error) {
 }
 
 // fileDigest returns a function of a file's checksum. The file can have any size.
-func (w world) fileDigest(digest func() hash.Hash, write func([]byte) string) function.Function {
+func (w world) fileDigest(name string, digest func() hash.Hash, write func([]byte) string) function.Function {
 	return mapping(func(typed string) (string, error) {
 		file, err := w.open(typed)
 		if err != nil {
@@ -107,7 +119,9 @@ func (w world) fileDigest(digest func() hash.Hash, write func([]byte) string) fu
 		if !errors.Is(err, io.EOF) {
 			return "", err
 		}
-		return write(sum.Sum(nil)), nil
+		digest := write(sum.Sum(nil))
+		w.reads.note(name, []string{typed}, []byte(digest))
+		return digest, nil
 	}, "path")
 }
 
@@ -126,12 +140,14 @@ func (w world) fileExists(arguments []string) (cty.Value, error) {
 	info, err := fs.Stat(w.Files, at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		w.noteExists(arguments[0], false)
 		return cty.False, nil
 	case err != nil:
 		return cty.NilVal, fmt.Errorf("%q cannot be read: %w", arguments[0], errors.Unwrap(err))
 	case !info.Mode().IsRegular():
 		return cty.NilVal, fmt.Errorf("%q is there, and is no file", arguments[0])
 	}
+	w.noteExists(arguments[0], true)
 	return cty.True, nil
 }
 
@@ -152,6 +168,7 @@ func (w world) fileSet(arguments []string) (cty.Value, error) {
 	if visited.err != nil {
 		return cty.NilVal, visited.err
 	}
+	w.reads.note("fileset", arguments, []byte(strings.Join(slices.Sorted(slices.Values(names)), "\x00")))
 	if len(names) == 0 {
 		return cty.SetValEmpty(cty.String), nil
 	}
@@ -209,7 +226,9 @@ func (w world) env() function.Function {
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			name := args[0].AsString()
 			if w.Env != nil {
-				if set, there := w.Env(name); there {
+				set, there := w.Env(name)
+				w.reads.note("env", []string{name}, fmt.Appendf(nil, "%t %s", there, set))
+				if there {
 					return cty.StringVal(set), nil
 				}
 			}

@@ -11,6 +11,8 @@ var importSchema = Block{
 	Name: "import", Repeatable: true, what: "an import block",
 	Description: "Imports an existing object into a session with the next apply, as cosplay import does. After that the block has no effect.",
 	Attributes: []Attribute{
+		{Name: "for_each", Type: MapOrSet, Default: "(one import)", Example: `{ a = "MIG-41c2f0a8-90d6-5a3c-8a15-2f0d0b8f5a11" }`,
+			Description: "Imports an object for each element, which to and id read as each.key and each.value."},
 		{Name: "to", Type: SessionName, Required: true, Example: "session.x", Description: "The session that gets the object."},
 		{Name: "id", Type: Text, Required: true, Example: `"MIG-41c2f0a8-90d6-5a3c-8a15-2f0d0b8f5a11"`, Description: "The UUID of a MIG slice (MIG-UUID or MIG-GPU-UUID/GI/CI), the name or ID of a container, or the name of a session on its host."},
 	},
@@ -26,9 +28,17 @@ func (l *loader) readImport(b block) {
 	if to == nil || id == nil {
 		return
 	}
+	l.repeated(said, func(one instance, r reach) { l.addImport(*to, *id, one, r) })
+}
+
+func (l *loader) addImport(to, id attribute, of instance, r reach) {
 	one := Import{Range: to.expr.Range(), IDRange: id.expr.Range()}
-	ref, ok := l.wholeReference(*to)
-	if v, known := l.work(id); known {
+	ref, ok := l.wholeReference(to, of, r)
+	if _, checked := l.check(&id, r); checked {
+		v, known := l.evaluate(id, of.scope(l.scopeOf(id.mentions)))
+		if !known {
+			return
+		}
 		one.ID, known = l.text(v)
 		if known && strings.TrimSpace(one.ID) == "" {
 			l.wrong(v, `"id" is empty`, "Write %s", lower(id.schema.Description))
@@ -57,7 +67,7 @@ func (l *loader) checkImports() {
 			names := func() []string { return prose.Each(l.sessions, func(s Session) string { return s.Address.String() }) }
 			l.complain(one.Range, one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first, because what no block has would be removed again.%s", l.suggest(one.To.String(), names))
 		case is:
-			l.complain(one.Range, one.Range, "two imports of the same", "The other is at %s line %d. A session has one slice and one container, and each of these one session.", twice.Range.Filename, twice.Range.Start.Line)
+			l.complain(one.Range, one.Range, "two imports of the same", "The other is at %s line %d. A session has one slice and one container, and each of these one session. With for_each, both to and id need each.key or each.value.", twice.Range.Filename, twice.Range.Start.Line)
 		}
 		for _, what := range []string{one.To.String(), "id " + one.ID} {
 			if _, known := seen[what]; !known {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/resource"
@@ -18,6 +19,16 @@ const (
 type instance struct {
 	address   resource.Address
 	variables func() map[string]cty.Value // the variables that its expressions can use; most sessions have no such expression
+}
+
+// scope adds the variables of an instance to a scope.
+func (i instance) scope(outer *hcl.EvalContext) *hcl.EvalContext {
+	if i.variables == nil {
+		return outer
+	}
+	inner := outer.NewChild()
+	inner.Variables = i.variables()
+	return inner
 }
 
 // instances are the sessions of a block.

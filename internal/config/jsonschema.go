@@ -27,6 +27,14 @@ func bodySchema(b *Block) map[string]any {
 	for _, inner := range b.Blocks {
 		properties[inner.Name] = blockSchema(&inner)
 	}
+	if names := b.dynamicNames(); len(names) > 0 {
+		kinds := map[string]any{}
+		for _, name := range names {
+			kinds[name] = several(bodySchema(b.dynamics(name)))
+		}
+		properties[dynamicWord] = map[string]any{"type": "object", "properties": kinds, "additionalProperties": false,
+			"description": "Blocks of a kind, one for each element of for_each."}
+	}
 	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": b.Free != ""}
 	if b.Description != "" {
 		schema["description"] = b.Description

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -180,6 +179,7 @@ type loader struct {
 	base      *hcl.EvalContext // the scope that all expressions share
 	functions map[string]function.Function
 	budget    *budget
+	reads     reads
 	sources   int                                       // bytes of all files so far
 	templates map[hcl.Expression][]hclsyntax.Expression // in JSON expressions that have been evaluated
 	nodes     map[string]*node                          // by name, "var.image"
@@ -221,6 +221,7 @@ func newLoader(o Options) *loader {
 	l := &loader{
 		Options:   o,
 		budget:    &budget{},
+		reads:     reads{},
 		templates: map[hcl.Expression][]hclsyntax.Expression{},
 		nodes:     map[string]*node{},
 		reaches:   map[string]reach{},
@@ -233,7 +234,7 @@ func newLoader(o Options) *loader {
 		reported:  map[hcl.Range]hcl.Diagnostics{},
 	}
 	l.budget.begin(o)
-	l.functions = withCore(functions(o, l.budget))
+	l.functions = withCore(functions(o, l.budget, l.reads))
 	// As in Terraform, the first two paths are relative to cosplay's working directory.
 	path := map[string]cty.Value{"module": cty.StringVal("."), "root": cty.StringVal("."), "cwd": cty.StringVal(l.Dir)}
 	l.base = &hcl.EvalContext{Variables: map[string]cty.Value{"path": cty.ObjectVal(path)}, Functions: l.functions}
@@ -243,7 +244,8 @@ func newLoader(o Options) *loader {
 // prepare parses all files and registers everything that other blocks can refer to. It returns the blocks by kind.
 func (l *loader) prepare(files map[string][]byte) map[string][]block {
 	var all []block
-	for _, name := range slices.Sorted(maps.Keys(files)) {
+	l.reads.text(files)
+	for _, name := range sortedKeys(files) {
 		all = append(all, l.parse(name, files[name])...)
 	}
 	blocks := byKind(all)

@@ -12,6 +12,8 @@ var movedSchema = Block{
 	Name: "moved", Repeatable: true, what: "a moved block",
 	Description: "Gives sessions a new address. They keep their slices and containers. A block's name without a key means all its instances.",
 	Attributes: []Attribute{
+		{Name: "for_each", Type: MapOrSet, Default: "(one move)", Example: `{ old = "new" }`,
+			Description: "Moves a session for each element, which from and to read as each.key and each.value."},
 		{Name: "from", Type: SessionName, Required: true, Example: "session.a", Description: "The previous address, which no block declares any more."},
 		{Name: "to", Type: SessionName, Required: true, Example: "session.b", Description: "The new address."},
 	},
@@ -43,10 +45,14 @@ func (l *loader) readMoved(b block) {
 	if from == nil || to == nil {
 		return
 	}
+	l.repeated(said, func(one instance, r reach) { l.addMove(b, *from, *to, one, r) })
+}
+
+func (l *loader) addMove(b block, from, to attribute, of instance, r reach) {
 	move := Move{Range: from.expr.Range()}
 	var fromOK, toOK bool
-	move.From, fromOK = l.wholeReference(*from)
-	move.To, toOK = l.wholeReference(*to)
+	move.From, fromOK = l.wholeReference(from, of, r)
+	move.To, toOK = l.wholeReference(to, of, r)
 	if !fromOK || !toOK {
 		return
 	}
@@ -66,8 +72,29 @@ func (l *loader) unnamed(b block) {
 	}
 }
 
-func (l *loader) wholeReference(a attribute) (resource.Reference, bool) {
-	ref, attribute, ok := l.reference(a, a.expr, l.base)
+// repeated calls a function for each element of a block's for_each, and once for a block without it.
+func (l *loader) repeated(said content, read func(instance, reach)) {
+	a := said.find("for_each")
+	if a == nil {
+		read(instance{}, nowhere)
+		return
+	}
+	all := l.byEach("", a)
+	for _, one := range all.list {
+		read(one, all.reach)
+	}
+}
+
+// wholeReference reads a reference to a session or a block, whose index may be of the element of a for_each.
+func (l *loader) wholeReference(a attribute, of instance, r reach) (resource.Reference, bool) {
+	values := a
+	values.expr = valuesOf{a.expr}
+	if len(values.expr.Variables()) < len(a.expr.Variables()) { // it names a session
+		if _, ok := l.check(&values, r); !ok {
+			return resource.Reference{}, false
+		}
+	}
+	ref, attribute, ok := l.reference(a, a.expr, of.scope(l.scopeOf(values.mentions)))
 	if ok && attribute != "" {
 		l.complain(a.expr.Range(), a.whole, fmt.Sprintf("%s.%s is no session", ref, attribute), "Whole sessions are meant here, not one of their attributes. Write: %s", ref)
 		return ref, false
@@ -98,7 +125,7 @@ func (l *loader) readRemoved(b block) {
 	}
 	removal.Range = from.expr.Range()
 	var ok bool
-	if removal.From, ok = l.wholeReference(*from); ok {
+	if removal.From, ok = l.wholeReference(*from, instance{}, nowhere); ok {
 		l.removals = append(l.removals, removal)
 	}
 }

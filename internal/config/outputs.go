@@ -258,5 +258,5 @@ func (l *loader) reportOpen(a attribute) {
 	for i, name := range names {
 		names[i] = "var." + name
 	}
-	l.complain(at, at, fmt.Sprintf("this needs a value for %s", prose.Or(names)), "Give it one with --var 'NAME=...', in a file with --var-file FILE, in cosplay.hclvars, or as %sNAME in the environment.", EnvPrefix)
+	l.complain(at, at, fmt.Sprintf("this needs a value for %s", prose.Or(names)), "Give it one %s.", waysFor("NAME"))
 }

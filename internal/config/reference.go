@@ -69,6 +69,13 @@ func (l *loader) steps(expr hcl.Expression, scope *hcl.EvalContext) ([]step, boo
 	if traversal, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return traversed(nil, traversal), true
 	}
+	if text, diags := expr.Value(nil); !native(expr) && !diags.HasErrors() && text.Type() == cty.String { // JSON has an index in a text
+		parsed, diags := parseExpression(text.AsString(), expr.Range().Filename)
+		if diags.HasErrors() {
+			return nil, false
+		}
+		expr = parsed
+	}
 	switch e := expr.(type) {
 	case *hclsyntax.IndexExpr:
 		before, ok := l.steps(e.Collection, scope)

@@ -26,6 +26,17 @@ func (i *Intent) Saved() map[string]json.RawMessage {
 	return saved
 }
 
+// Secrets are the names of the sensitive variables.
+func (i *Intent) Secrets() []string {
+	var names []string
+	for _, v := range i.Variables {
+		if v.Sensitive {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
 // FromSaved returns inputs with the values that Saved wrote.
 func FromSaved(saved map[string]json.RawMessage) ([]Input, error) {
 	var all []Input

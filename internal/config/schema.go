@@ -13,6 +13,7 @@ type Block struct {
 	Label       string      // an example of its label: "worker"; "" if it has none
 	Description string      // one line
 	Repeatable  bool        // whether a file can have several
+	Dynamic     bool        // whether a dynamic block can stand for it
 	Free        string      // what each attribute is if its name is free, as in locals; otherwise ""
 	Attributes  []Attribute // in the order of the reference
 	Blocks      []Block     // nested blocks
@@ -336,7 +337,7 @@ var checkSchema = Block{
 }
 
 var fitSchema = Block{
-	Name: "fit", what: "a fit block",
+	Name: "fit", Dynamic: true, what: "a fit block",
 	Description: "How cosplay chooses the slice. Where free slots do not fit a session, plan names the single session whose move makes room, if there is one, " +
 		"and --replace=ADDRESS moves it.",
 	Attributes: []Attribute{
@@ -350,7 +351,7 @@ var fitSchema = Block{
 }
 
 var volumeSchema = Block{
-	Name: "volume", Repeatable: true, what: "a volume",
+	Name: "volume", Repeatable: true, Dynamic: true, what: "a volume",
 	Description: "A folder of the host, or a named volume, mounted in the container.",
 	Attributes: []Attribute{
 		{Name: "source", Type: Path, Required: true, PerInstance: true, Change: Replace, Example: `"./data"`,
@@ -363,7 +364,7 @@ var volumeSchema = Block{
 }
 
 var sshSchema = Block{
-	Name: "ssh", what: "an ssh block",
+	Name: "ssh", Dynamic: true, what: "an ssh block",
 	Description: "How users log in.",
 	Attributes: []Attribute{
 		{Name: "enabled", Type: Flag, Default: "true", PerInstance: true, Change: Replace, Example: "false",
@@ -378,7 +379,7 @@ var sshSchema = Block{
 }
 
 var limitsSchema = Block{
-	Name: "limits", what: "a limits block",
+	Name: "limits", Dynamic: true, what: "a limits block",
 	Description: "Limits on the machine's resources that the container may use.",
 	Attributes: []Attribute{
 		{Name: "cpus", Type: Number, Unit: "CPUs", Default: "(no limit)", PerInstance: true, Change: Update, Example: "4",

@@ -102,6 +102,7 @@ func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 		case name == "path.module", name == "path.root", name == "path.cwd":
 		case r.count && name == "count.index", r.each && (name == "each.key" || name == "each.value"):
 			varies = true
+		case a.iterator != "" && (name == a.iterator+".key" || name == a.iterator+".value"):
 		case r.live && mention.RootName() == "session":
 			ok = l.checkLive(*a, mention) && ok
 		case l.nodes[name] != nil:
@@ -157,7 +158,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 			"count.index is the number of a session within a session block that has count. Add count to the block, or write a fixed value here.")
 	case full == "each.key" || full == "each.value":
 		l.complain(at, a.whole, fmt.Sprintf("%s without for_each", full),
-			"%s is of the element that a session is made for, within a session block that has for_each. Add for_each to the block, or write a fixed value here.", full)
+			"%s is of the element that a block is repeated for: a session, import or moved block that has for_each. Add for_each to the block, or write a fixed value here.", full)
 	case name == "session":
 		l.complain(at, a.whole, "sessions are not known yet",
 			"Live attributes of a session are known only after apply, so only output and check blocks can use them. Put values that both need into a local.")
@@ -182,8 +183,12 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", name),
 			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", prose.Or(prose.Few(l.namesInReach(r), maxListed)), name)
 	default:
+		names := l.namesInReach(r)
+		if a.iterator != "" {
+			names = append([]string{a.iterator + ".key", a.iterator + ".value"}, names...)
+		}
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
-			"Write one of %s.%s", prose.And(prose.Few(l.namesInReach(r), maxListed)), didYouMean(full, append(l.namesInReach(r), "count.index", "each.key", "each.value")))
+			"Write one of %s.%s", prose.And(prose.Few(names, maxListed)), didYouMean(full, append(names, "count.index", "each.key", "each.value")))
 	}
 }
 
@@ -234,6 +239,10 @@ func (l *loader) scopeOf(mentions []hcl.Traversal) *hcl.EvalContext {
 
 // evaluate evaluates an attribute in a scope. If that is not possible, it reports the reason and fails.
 func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
+	if a.bound != nil {
+		scope = scope.NewChild()
+		scope.Variables = a.bound
+	}
 	result, diags := l.within(a.expr, scope)
 	for _, d := range diags {
 		if !l.hasEnough(d) {

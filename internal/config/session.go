@@ -105,6 +105,11 @@ func (l *loader) readSession(b block) {
 	if all.guessed {
 		shared.Open = []string{"count"} // for_each is reported as count, too
 	}
+	differ := l.differ(&said, all.reach)
+	plain := *shared // before anything of the block is in it
+	if !differ {
+		l.open(shared, b, &said, instance{})
+	}
 	fixed, varying := l.split(said.attributes, all.reach)
 	for _, a := range fixed {
 		l.fill(shared, a, l.scopeOf(a.mentions))
@@ -124,8 +129,16 @@ func (l *loader) readSession(b block) {
 	for _, one := range all.list {
 		l.sessions = append(l.sessions, *shared)
 		s := &l.sessions[len(l.sessions)-1]
-		s.Address = one.address
-		if len(varying) > 0 && all.reach != nowhere {
+		switch {
+		case differ:
+			*s = plain
+			own := said
+			l.open(s, b, &own, one)
+			both, more := l.split(own.attributes, all.reach)
+			for _, a := range append(both, more...) {
+				l.fill(s, a, one.scope(l.scopeOf(a.mentions)))
+			}
+		case len(varying) > 0 && all.reach != nowhere:
 			s.Spec.Volumes = slices.Clone(s.Spec.Volumes) // one attribute of a volume can vary alone
 			inside := scope.NewChild()
 			inside.Variables = one.variables()
@@ -133,6 +146,7 @@ func (l *loader) readSession(b block) {
 				l.fill(s, a, inside)
 			}
 		}
+		s.Address = one.address
 		l.checkFraction(s)
 		l.checkGPUs(s)
 		l.checkOversubscribe(s)
@@ -143,6 +157,15 @@ func (l *loader) readSession(b block) {
 	if !named {
 		l.sessions = l.sessions[:first]
 	}
+}
+
+// open expands the dynamic blocks of a session.
+func (l *loader) open(s *Session, b block, said *content, of instance) {
+	if len(said.dynamics) == 0 {
+		return
+	}
+	full, unknown := l.expand(*said, of)
+	*said, s.Ranges, s.Open = full, full.ranges(b.header), append(slices.Clip(s.Open), unknown...)
 }
 
 // split separates the attributes that are equal in all instances from those that vary. It reports and drops

@@ -8,6 +8,7 @@ import (
 	"cosplay/internal/prose"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // attribute is one assignment in a valid place. Its path names it within its top-level block: "target",
@@ -20,6 +21,18 @@ type attribute struct {
 	whole  hcl.Range // from the name to the end of the value
 
 	mentions []hcl.Traversal // set once the attribute has been checked
+
+	iterator string               // within a dynamic block: the name of its element
+	bound    map[string]cty.Value // the element, by its name
+}
+
+// kind is the kind of the nested block that contains the attribute; "" if none does.
+func (a attribute) kind() string {
+	kind, _, nested := strings.Cut(a.path, ".")
+	if !nested {
+		return ""
+	}
+	return kind
 }
 
 // key identifies an attribute in its top-level block.
@@ -35,6 +48,7 @@ func (a attribute) key() string {
 type content struct {
 	attributes []attribute // including those of nested blocks, in the order of the file
 	blocks     []block     // nested blocks, in the order of the file
+	dynamics   []*dynamic  // what stands for further ones
 	meant      []string    // paths that misspelled attributes were meant to be, which has been reported
 }
 
@@ -81,6 +95,12 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 	}
 	nth := map[string]int{}
 	for i, inner := range blocks {
+		if inner.kind == dynamicWord && len(schema.dynamicNames()) > 0 {
+			if d := l.readDynamic(inner, schema); d != nil {
+				c.dynamics = append(c.dynamics, d)
+			}
+			continue
+		}
 		known := schema.block(inner.kind)
 		first := slices.IndexFunc(blocks[:i], func(o block) bool { return o.kind == inner.kind })
 		switch {
@@ -105,6 +125,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 			l.checkWhole(inner, known, prefix+inner.kind+".", inside)
 		}
 	}
+	c.blocks = slices.DeleteFunc(c.blocks, func(b block) bool { return b.kind == dynamicWord })
 	return c
 }
 

@@ -85,6 +85,9 @@ func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
 		}
 		wanted.Blocks = append(wanted.Blocks, header)
 	}
+	if len(schema.dynamicNames()) > 0 {
+		wanted.Blocks = append(wanted.Blocks, hcl.BlockHeaderSchema{Type: dynamicWord, LabelNames: []string{"kind"}})
+	}
 	for _, name := range b.names { // without a schema, the HCL library reads no attributes from a list of objects
 		if !slices.ContainsFunc(wanted.Blocks, func(inner hcl.BlockHeaderSchema) bool { return inner.Type == name }) {
 			wanted.Attributes = append(wanted.Attributes, hcl.AttributeSchema{Name: name})

@@ -282,10 +282,23 @@ func (l *loader) contradicts(v *variable, saved cty.Value) bool {
 
 func (l *loader) missing(v *variable) {
 	d := mistake(v.header, v.header, fmt.Sprintf("variable %q has no value", v.name),
-		"Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, "+
-			"or as %s%s in the environment; or add a default to its block.%s", v.name, EnvPrefix, v.name, l.unusedInput(v.name))
+		"Nothing gives it one, and it has no default. Give it %s; or add a default to its block.%s", waysFor(v.name), l.unusedInput(v.name))
 	d.Extra = Missing{Name: v.name, Description: v.description, Sensitive: v.sensitive}
 	l.report(d)
+}
+
+// waysFor are the ways to give a variable a value.
+func waysFor(name string) string {
+	return fmt.Sprintf("with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, or as %s%s in the environment", name, EnvPrefix, name)
+}
+
+// GiveAgain is what a command needs that goes on from a plan which does not contain the values of these variables.
+func GiveAgain(names []string) string {
+	way := "NAME"
+	if len(names) == 1 {
+		way = names[0]
+	}
+	return fmt.Sprintf("the same value of %s again, %s", prose.And(prose.Each(names, func(name string) string { return "var." + name })), waysFor(way))
 }
 
 // unusedInput suggests an environment variable with a similar name, or an input that only Terraform reads. It starts

@@ -202,6 +202,7 @@ const (
 	IsInFile         Condition = "secret-in-file"
 	IsInEnvironment  Condition = "secret-in-environment"
 	IsSensitive      Condition = "sensitive"
+	IsPlain          Condition = "not-sensitive"
 	IsAny            Condition = "any"
 	IsAsSet          Condition = "as-set"
 )

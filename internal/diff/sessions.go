@@ -145,7 +145,7 @@ func compare(before *resource.PriorSession, after *resource.Session, key string,
 		started.Stopped = false
 		want, c.After = started, &started
 	}
-	c.Fields = sessionFields(was.Session, want)
+	c.Fields = sessionFields(was.Session, want, key)
 	c.Slice = slicePart(was, want, live)
 	c.Body = bodyPart(was, want, key, live)
 	if c.Body == Refit && there && was.Handle != nil && renamed(was, now) {
@@ -283,8 +283,8 @@ func renamed(was resource.PriorSession, now resource.Body) bool {
 	return now.SliceID != was.Handle.UUID
 }
 
-// sessionFields lists what differs between the session of the state and that of the configuration.
-func sessionFields(was, want resource.Session) []Field {
+// sessionFields lists what differs between the session of the state, which has the key, and that of the configuration.
+func sessionFields(was, want resource.Session, key string) []Field {
 	var all fields
 	add(&all, FieldTarget, Text(was.Target.Key), Text(want.Target.Key))
 	add(&all, FieldFraction, fraction(was), fraction(want))
@@ -327,7 +327,7 @@ func sessionFields(was, want resource.Session) []Field {
 		add(&all, FieldTriggeredBy, IsAsApplied, IsOfConfig)
 	}
 	all.containerFields(was.Spec, want.Spec)
-	all.envFields(was, want)
+	all.envFields(was, want, key)
 	return all
 }
 
@@ -360,8 +360,9 @@ func selector(s resource.Session) Value {
 	return GPU(s.Request.GPU)
 }
 
-// envFields adds what differs of the environment. A variable that is or was sensitive shows neither value.
-func (all *fields) envFields(was, want resource.Session) {
+// envFields adds what differs of the environment. A variable that is or was sensitive shows neither value. One that is
+// sensitive now is a change with the same value, too: until then the state and the engine show it.
+func (all *fields) envFields(was, want resource.Session, key string) {
 	names := map[string]bool{}
 	for _, env := range []map[string]string{was.Env, was.Sealed, want.Env, want.Sealed} {
 		for name := range env {
@@ -375,8 +376,11 @@ func (all *fields) envFields(was, want resource.Session) {
 		switch {
 		case hadSecret && hasSecret && sealed == seal:
 			continue
-		case !hadSecret && hasSecret && !want.Spec.IsZero() && from != nil && from == EnvValue(want.Secret[name]):
-			from, to = IsInEnvironment, IsInFile // the engine shows it until the container is recreated
+		case !hadSecret && hasSecret && from != nil && key != "" && want.IsSecret(key, name, was.Env[name]):
+			from, to = IsPlain, IsSensitive
+			if !want.Spec.IsZero() {
+				from, to = IsInEnvironment, IsInFile // the engine shows it until the container is recreated
+			}
 		case hadSecret || hasSecret:
 			from, to = masked(from, hadSecret), masked(to, hasSecret)
 		case from == to:

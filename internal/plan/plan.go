@@ -45,6 +45,10 @@ type Basis struct {
 	Lineage string      `json:"lineage"` // of the state; "" before the first apply
 	Serial  int         `json:"serial"`
 	Live    Fingerprint `json:"live"` // of settings, slices, containers and neighbours
+
+	// Config has a hash of what the configuration was read from, by a hash of its name: its files, and what its
+	// expressions read. Only a saved plan has it; that of an earlier version has none.
+	Config map[string]string `json:"config,omitempty"`
 }
 
 // Fingerprint is the hash of a snapshot, computed when it is first needed: most plans are shown and no more.
@@ -258,7 +262,9 @@ type Saved struct {
 	Options       diff.Options               `json:"options"`
 	First         []Step                     `json:"first,omitempty"`
 	Outputs       []diff.OutputChange        `json:"outputs,omitempty"`
-	Steps         string                     `json:"steps"` // digest of the steps that were shown
+	Steps         string                     `json:"steps"`           // digest of the steps that were shown
+	Flags         []string                   `json:"flags,omitempty"` // of the command plan that makes it again
+	Again         []string                   `json:"again,omitempty"` // sensitive variables whose values apply needs again
 }
 
 // Saved is the plan for a file, with the version of cosplay that writes it.

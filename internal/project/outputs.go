@@ -141,25 +141,24 @@ func (p *Project) checkOutputs(saved *plan.Plan, prior resource.Prior, live reso
 	}
 	for _, o := range all {
 		if o.Open && changes(o.Name) && keptOutput(saved, prior, o.Name) == nil {
-			return fmt.Errorf("output %s is known only after the apply, and needs var.%s, whose value a saved plan does not contain. Nothing was changed. Fix: pass the value to apply as well, with --var or in the environment",
-				o.Name, strings.Join(p.Intent.Missed, " or var."))
+			return fmt.Errorf("output %s is known only after the apply, and needs a sensitive value, which a saved plan does not contain. Nothing was changed. Fix: give apply %s",
+				o.Name, config.GiveAgain(p.Intent.Missed))
 		}
 	}
 	return nil
 }
 
-// sameOutputs checks that sensitive outputs have the values with which a plan was made,
-// as far as they are known.
+// sameOutputs checks that outputs have the values with which a plan was made, as far as they are known: a sensitive
+// variable, whose value a saved plan does not contain, may have another.
 func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
-	if len(saved.Diff.Outputs) == 0 {
+	if saved.Destroys {
 		return nil
 	}
 	all, _ := p.Intent.EvalOutputs(planned(saved, live))
-	known, _ := noted(all, cmp.Or(prior.Key, saved.Key)) // by name
-	for _, c := range saved.Diff.Outputs {
-		i, found := slices.BinarySearchFunc(known, c.Name, func(o resource.Output, name string) int { return strings.Compare(o.Name, name) })
-		if found && c.Sealed != "" && known[i].Sealed != c.Sealed {
-			return &StaleError{What: fmt.Sprintf("the sensitive output %s has another value now; a saved plan is applied with the values that it was made with", c.Name)}
+	known, _ := noted(all, cmp.Or(prior.Key, saved.Key))
+	for _, o := range known {
+		if was := keptOutput(saved, prior, o.Name); was != nil && !diff.SameOutput(*was, o) {
+			return p.otherValue("output " + o.Name)
 		}
 	}
 	return nil

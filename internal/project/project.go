@@ -125,6 +125,7 @@ type StaleError struct {
 	What    string
 	By      []string // what cosplay has changed since then, and by which command
 	Command string   // that makes the next plan; "" is plan
+	Fix     string   // instead of the next plan
 }
 
 func (e *StaleError) Error() string {
@@ -132,7 +133,11 @@ func (e *StaleError) Error() string {
 	if len(e.By) > 0 {
 		by = ". Since then " + strings.Join(e.By, "; ")
 	}
-	return fmt.Sprintf("the plan is stale: %s%s. Nothing was changed. Run cosplay %s again", e.What, by, cmp.Or(e.Command, "plan"))
+	next := "Run cosplay " + cmp.Or(e.Command, "plan") + " again"
+	if e.Fix != "" {
+		next = "Fix: " + e.Fix + ". Or run" + strings.TrimPrefix(next, "Run")
+	}
+	return fmt.Sprintf("the plan is stale: %s%s. Nothing was changed. %s", e.What, by, next)
 }
 
 // Restore computes a saved plan again, with the key of its state. With an error the plan
@@ -140,7 +145,7 @@ func (e *StaleError) Error() string {
 func (p *Project) Restore(saved plan.Saved) (*plan.Plan, error) {
 	prior, err := p.Store.Load()
 	if err == nil {
-		err = p.sameState(saved.Basis, prior)
+		err = cmp.Or(p.sameState(saved.Basis, prior), p.sameConfig(saved.Basis, cmp.Or(prior.Key, saved.Key)))
 	}
 	if err != nil {
 		return &plan.Plan{}, err
@@ -185,7 +190,8 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	case now.Live.Hash() != planned.Basis.Live.Hash():
 		return prior, live, &StaleError{What: "GPUs, slices or sessions have been changed since it was made"}
 	}
-	return prior, live, p.sameOutputs(planned, prior, live)
+	err = cmp.Or(p.sameOutputs(planned, prior, live), p.sameConfig(planned.Basis, cmp.Or(prior.Key, planned.Key)))
+	return prior, live, err
 }
 
 // Apply runs a plan under the lock, which the caller has taken, and saves the state. The
@@ -269,7 +275,7 @@ func (p *Project) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 		now := s.Seal(key)
 		for name, seal := range s.Sealed {
 			if seal != "" && seal != now.Sealed[name] {
-				return s, &StaleError{What: fmt.Sprintf("the sensitive env.%s of %s has another value now; a saved plan is applied with the values that it was made with", name, s.Address)}
+				return s, p.otherValue(fmt.Sprintf("the sensitive env.%s of %s", name, s.Address))
 			}
 		}
 		return now, nil

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,9 @@ func (p *Project) ApplySaved(ctx context.Context, saved *plan.Saved, o ApplyOpti
 		return err
 	}
 	outlook, err := p.stillGood(ctx, planned)
+	if err == nil {
+		_, err = p.unseal(planned, cmp.Or(outlook.Prior.Key, planned.Key))
+	}
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (m *markdown) summary() {
 	said := "no changes"
 	switch t := tallyOf(m.Plan); {
 	case m.Stale != "":
-		said = "stale: " + m.Stale + " since this plan was made"
+		said = "stale: " + m.Stale
 	case !m.Plan.Diff.Changes() && len(m.Plan.Diff.Outputs) > 0:
 		said = "outputs alone change"
 	case m.Plan.Diff.Changes():

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/place"
 	"cosplay/internal/plan"
@@ -22,15 +24,18 @@ import (
 type PlanView struct {
 	Config   string   // name of the configuration: its file, or "the configuration"
 	Flags    []string // flags that were given, for the commands that are suggested
+	Aim      []string // those that the plan was made with, which apply takes only without a saved plan
 	Prior    resource.Prior
 	Live     resource.Live
 	Plan     *plan.Plan
 	Destroy  bool
-	Applying bool   // apply or destroy shows the plan and then asks, so it suggests no command
-	Quiet    bool   // drift prints nothing but drift
-	Killed   bool   // a cosplay run in this folder was killed and has left something
-	Saved    string // the file that the plan was saved to; "" if it was not
-	Stale    string // what has changed since the plan was saved; "" for nothing
+	Applying bool     // apply or destroy shows the plan and then asks, so it suggests no command
+	Quiet    bool     // drift prints nothing but drift
+	Killed   bool     // a cosplay run in this folder was killed and has left something
+	Saved    string   // the file that the plan was saved to; "" if it was not
+	Again    []string // sensitive variables whose values an apply of the saved plan needs again
+	Stale    string   // what has changed since the plan was saved; "" for nothing
+	Fix      string   // what makes the plan that is stale good again; "" for nothing
 	Warnings hcl.Diagnostics
 	Files    map[string]*hcl.File
 	Notes    []resource.Note // what was found of runs that were interrupted or that the state did not know
@@ -53,6 +58,9 @@ func (v PlanView) warningsOf(a resource.Address) []place.Warning {
 // the line that counts.
 func Plan(w io.Writer, s Style, v PlanView) {
 	v.sharers = resource.Sharers(v.Plan.Desired.Sessions)
+	if v.Saved != "" {
+		s.Secrets = v.Again
+	}
 	p := newPage(s)
 	p.heading(v)
 	p.caughtUp(v)
@@ -223,8 +231,8 @@ func (p *page) summary(v PlanView) {
 	t := tallyOf(v.Plan)
 	switch {
 	case v.Stale != "":
-		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+" since this plan was made, so it will not be applied. Fix: make a new plan.")))
-		p.next(suggest("plan", append(slices.Clone(v.Flags), "--out", v.Saved)))
+		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+". This plan will not be applied. Fix: "+cmp.Or(v.Fix, "make a new plan")+".")))
+		p.next(suggest("plan", slices.Concat(v.Flags, v.Aim, []string{"--out", v.Saved})))
 		return
 	case !v.Plan.Diff.Changes():
 		p.nothingToDo(v)
@@ -249,9 +257,9 @@ func applyNext(v PlanView) string {
 	case v.Saved != "":
 		return suggest("apply", append(slices.Clone(v.Flags), v.Saved))
 	case v.Destroy:
-		return suggest("destroy", v.Flags)
+		return suggest("destroy", slices.Concat(v.Flags, v.Aim))
 	}
-	return suggest("apply", v.Flags)
+	return suggest("apply", slices.Concat(v.Flags, v.Aim))
 }
 
 // untouched ends the sentence of the counts.
@@ -262,7 +270,11 @@ func untouched(v PlanView) string {
 	return ". " + together("Nothing has been touched.")
 }
 
+// next suggests a command. plan and apply need the values of sensitive variables, which cosplay does not print.
 func (p *page) next(command string) {
+	if len(p.Secrets) > 0 && (strings.HasPrefix(command, "cosplay plan") || strings.HasPrefix(command, "cosplay apply")) {
+		p.flow(0, 2, text("The next command needs "+config.GiveAgain(p.Secrets)+". cosplay does not print or save a sensitive value."))
+	}
 	p.flow(0, 6, join(inked(strong, "Next:"), text(" "+command)))
 }
 

@@ -72,7 +72,7 @@ func planScreens() []screen {
 	saved := one().view()
 	saved.Saved = "my fleet.plan"
 	stale := saved
-	stale.Stale = "the state has moved from serial 3 to 4"
+	stale.Stale = "the state has moved from serial 3 to 4 since it was made"
 	applying := one().view()
 	applying.Applying = true
 	stdin := one().applied().view()

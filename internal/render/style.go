@@ -21,6 +21,8 @@ type Style struct {
 	Compact bool // show warnings without their texts
 	Width   int  // columns; 0 is 100
 
+	Secrets []string // sensitive variables whose values the user has to give again to a command that is suggested
+
 	names *strings.Replacer // of line ends in paths; nil for none
 }
 

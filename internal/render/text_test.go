@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -189,7 +190,7 @@ func TestUTF8Locale(t *testing.T) {
 func TestDetectOffTerminal(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	want := Style{Unicode: true, Width: 100}
-	if got := Detect(&bytes.Buffer{}, false); got != want {
+	if got := Detect(&bytes.Buffer{}, false); !reflect.DeepEqual(got, want) {
 		t.Errorf("a buffer: %+v, want %+v", got, want)
 	}
 	f, err := os.Create(t.TempDir() + "/out")
@@ -197,7 +198,7 @@ func TestDetectOffTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if got := Detect(f, false); got != want {
+	if got := Detect(f, false); !reflect.DeepEqual(got, want) {
 		t.Errorf("a file: %+v, want %+v", got, want)
 	}
 }

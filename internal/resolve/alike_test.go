@@ -1,10 +1,13 @@
 package resolve_test
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
 
@@ -60,6 +63,21 @@ func TestSpelling(t *testing.T) {
 		p, diags := w.Plan(t, text, prior)
 		if diags.HasErrors() {
 			t.Fatal(diags)
+		}
+		fields := p.Diff.Sessions[0].Fields
+		if name == "now secret" {
+			if len(fields) != 1 || fields[0].From != diff.IsInEnvironment || fields[0].To != diff.IsInFile {
+				t.Errorf("%s: %+v", name, fields)
+			}
+			data, err := json.Marshal(p.Saved("")) // without the value
+			var saved plan.Saved
+			if err == nil {
+				err = json.Unmarshal(data, &saved)
+			}
+			again, err2 := saved.Plan(prior.Key)
+			if err != nil || err2 != nil || !reflect.DeepEqual(again.Diff.Sessions[0].Fields, fields) {
+				t.Errorf("%s, saved: %v, %v, %+v", name, err, err2, again.Diff.Sessions[0].Fields)
+			}
 		}
 		if changes := p.Diff.Sessions[0].Action != diff.NoOp; changes != change.changes {
 			t.Errorf("%s: %v", name, p.Diff.Sessions[0].Fields)

@@ -37,6 +37,7 @@ type Unit struct {
 	User    string // who applies it
 	Program string // absolute
 	Flags   []string
+	Secrets []string // sensitive variables with values in flags, which the unit does not contain
 }
 
 // Units writes a service that watches a fleet, a unit that brings it up after a reboot, and a timer. They run as the
@@ -49,6 +50,9 @@ func (u Unit) Units() (string, error) {
 	advice := ""
 	if u.User == "root" {
 		advice = "# Better another user: a configuration reads files and names mounts with the rights of this one.\n"
+	}
+	if len(u.Secrets) > 0 {
+		advice += "# Not in this unit: the values of var." + strings.Join(u.Secrets, ", var.") + ". Write them into cosplay.hclvars, readable by this user alone.\n"
 	}
 	var b strings.Builder
 	err := unitsTemplate.Execute(&b, map[string]string{

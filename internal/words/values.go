@@ -112,6 +112,7 @@ var conditions = map[diff.Condition]string{
 	diff.IsInFile:         "in a file of the session's user",
 	diff.IsInEnvironment:  "in the container's environment",
 	diff.IsSensitive:      "(sensitive)",
+	diff.IsPlain:          "not sensitive",
 	diff.IsAny:            "(any)",
 	diff.IsAsSet:          "as they are",
 }

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/prose"
+)
+
+// dynamicWord is the kind of a block that stands for several others.
+const dynamicWord = "dynamic"
+
+const maxBlocks = 100 // that one dynamic block stands for
+
+// dynamic is a dynamic block: it stands for a block of a kind for each element of its for_each.
+type dynamic struct {
+	block    block // of the kind, without its content
+	schema   *Block
+	each     attribute
+	iterator string // name of the element in expressions
+	content  []attribute
+}
+
+// dynamics returns the schema of a dynamic block, whose label is the kind; nil if none of this kind can be dynamic.
+func (b *Block) dynamics(kind string) *Block {
+	known := b.block(kind)
+	if known == nil || !known.Dynamic {
+		return nil
+	}
+	content := *known
+	content.Name, content.what, content.Repeatable, content.Dynamic = "content", "the content of "+known.what, false, false
+	content.Description = "The content of each block. Its expressions read the element as " + kind + ".key and " + kind + ".value."
+	return &Block{Name: dynamicWord, Label: kind, Repeatable: true, what: "a dynamic block", Blocks: []Block{content},
+		Description: "Stands for a block for each element of for_each.",
+		Attributes: []Attribute{
+			{Name: "for_each", Type: Anything, Required: true, Example: "var.data", Description: "A map, a set or a list: there is a block for each element."},
+			{Name: "iterator", Type: TypeName, Default: "(the kind of the block)", Example: "each_" + kind, Description: "The name of the element in the expressions of content."},
+		}}
+}
+
+func (b *Block) dynamicNames() []string {
+	return prose.Each(slices.DeleteFunc(slices.Clone(b.Blocks), func(inner Block) bool { return !inner.Dynamic }), func(inner Block) string { return inner.Name })
+}
+
+// readDynamic reads a dynamic block; nil with a mistake that has been reported.
+func (l *loader) readDynamic(b block, outer *Block) *dynamic {
+	names := outer.dynamicNames()
+	if len(b.labels) != 1 || outer.dynamics(b.labels[0]) == nil {
+		at, typed := b.kindRange, ""
+		if len(b.labels) > 0 {
+			at, typed = b.labelRanges[0], didYouMean(b.labels[0], names)
+		}
+		l.complain(at, b.header, "no kind of block that can be dynamic", "In %s these can: %s. Write one of them in quotes behind the word dynamic.%s", outer.what, prose.And(names), typed)
+		return nil
+	}
+	kind := b.labels[0]
+	schema := outer.dynamics(kind)
+	said := l.readInto(b, schema, "")
+	l.checkWhole(b, schema, "", said)
+	content := slices.IndexFunc(said.blocks, func(inner block) bool { return inner.kind == "content" })
+	if content < 0 && !slices.Contains(said.meant, "content") {
+		l.complain(b.kindRange, b.header, "dynamic block without content", "The attributes of each %s are in a block with the name content. Add it.", kind)
+	}
+	each := said.find("for_each")
+	if content < 0 || each == nil {
+		return nil
+	}
+	d := &dynamic{schema: outer.block(kind), each: *each, iterator: kind,
+		block: block{kind: kind, kindRange: b.labelRanges[0], header: b.header}}
+	if a := said.find("iterator"); a != nil {
+		d.iterator = hcl.ExprAsKeyword(a.expr)
+		if _, taken := whereNamesBelong[d.iterator]; taken || d.iterator == "" || d.iterator == "session" {
+			l.complain(a.expr.Range(), a.whole, "this cannot be the name of the element", "Write a word without quotes that is no other name, like: iterator = %s", schema.attribute("iterator").Example)
+			return nil
+		}
+	}
+	for _, a := range said.attributes {
+		if name, inside := strings.CutPrefix(a.path, "content."); inside {
+			a.path, a.iterator = kind+"."+name, d.iterator
+			d.content = append(d.content, a)
+		}
+	}
+	return d
+}
+
+// differ reports whether the dynamic blocks of a block are others in each of its instances, and drops those whose
+// for_each cannot be evaluated.
+func (l *loader) differ(said *content, r reach) bool {
+	differ := false
+	said.dynamics = slices.DeleteFunc(said.dynamics, func(d *dynamic) bool {
+		varies, ok := l.check(&d.each, r)
+		differ = differ || ok && varies
+		for _, a := range d.content { // there may be no element to evaluate it for
+			l.check(&a, r)
+		}
+		return !ok
+	})
+	return differ
+}
+
+// expand returns the content with the blocks that its dynamic blocks stand for, in the order of the file. It returns the
+// kinds of dynamic blocks whose number is unknown as well.
+func (l *loader) expand(said content, of instance) (full content, open []string) {
+	if len(said.dynamics) == 0 {
+		return said, nil
+	}
+	full = content{meant: said.meant, blocks: slices.Clone(said.blocks)}
+	all := slices.Clone(said.dynamics)
+	slices.SortFunc(all, func(a, b *dynamic) int { return a.block.header.Start.Byte - b.block.header.Start.Byte })
+	count := map[string]int{} // blocks so far, by kind
+	last := attribute{}       // of the static blocks
+	static := func(before int) {
+		for len(said.attributes) > 0 && said.attributes[0].whole.Start.Byte < before {
+			a := said.attributes[0]
+			said.attributes = said.attributes[1:]
+			if kind := a.kind(); a.nth > 0 {
+				if last.kind() != kind || last.nth != a.nth {
+					count[kind]++
+				}
+				last = a
+				a.nth = count[kind]
+			}
+			full.attributes = append(full.attributes, a)
+		}
+	}
+	for _, b := range said.blocks {
+		if known := sessionSchema.block(b.kind); known != nil && !known.Repeatable {
+			count[b.kind]++
+		}
+	}
+	for _, d := range all {
+		static(d.block.header.Start.Byte)
+		elements, known := l.elementsOf(d, of)
+		if !known {
+			open = append(open, d.block.kind)
+		}
+		if len(elements) > 0 {
+			full.blocks = append(full.blocks, d.block)
+		}
+		for _, element := range elements {
+			count[d.block.kind]++
+			if n := count[d.block.kind]; n > 1 && !d.schema.Repeatable {
+				l.complain(d.each.expr.Range(), d.each.whole, fmt.Sprintf("second %s block", d.block.kind), "A session has one %s block, and this would make %s. Write a for_each with one element at most, and no other block of the kind.", d.block.kind, prose.Count(n, "block"))
+				break
+			}
+			for _, a := range d.content {
+				a.bound = map[string]cty.Value{d.iterator: element}
+				if d.schema.Repeatable {
+					a.nth = count[d.block.kind]
+				}
+				full.attributes = append(full.attributes, a)
+			}
+		}
+	}
+	static(int(^uint(0) >> 1))
+	return full, open
+}
+
+// elementsOf evaluates the for_each of a dynamic block: key and value of each element. Of an unknown one it reports false.
+func (l *loader) elementsOf(d *dynamic, of instance) ([]cty.Value, bool) {
+	v, ok := l.evaluate(d.each, of.scope(l.scopeOf(d.each.mentions)))
+	switch {
+	case !ok || l.isOpen(v):
+		return nil, false
+	case !l.given(v):
+		return nil, true
+	case !isList(v.Type()) && !isMap(v.Type()):
+		l.wrong(v, `"for_each" must be a map, a set or a list`, "This is %s. Write one of these, like [\"/data\"]. For a block that may be left out: var.wanted ? [1] : []", v.kind())
+		return nil, true
+	case v.LengthInt() > maxBlocks:
+		l.wrong(v, `"for_each" is too large`, "It has %d elements. Write at most %d.", v.LengthInt(), maxBlocks)
+		return nil, true
+	}
+	var all []cty.Value
+	for key, element := range v.Elements() {
+		if v.Type().IsSetType() {
+			key = element
+		}
+		all = append(all, cty.ObjectVal(map[string]cty.Value{"key": key, "value": element}))
+	}
+	return all, true
+}

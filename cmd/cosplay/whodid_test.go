@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestPrivilegedWhoDidIt: what root removes from a user's project is drift, which names who did it, and the history names
@@ -23,7 +24,11 @@ func TestPrivilegedWhoDidIt(t *testing.T) {
 		t.Errorf("the history has\n%s", text)
 	}
 	out, err := m.as(ann, project, installed, "drift").CombinedOutput()
-	if err == nil || !strings.Contains(err.Error(), "2") || !strings.Contains(oneLine(string(out)), "root") {
+	today := time.Now().UTC().Format("by root at 2006-01")
+	if err == nil || !strings.Contains(err.Error(), "2") || !strings.Contains(oneLine(string(out)), today) {
 		t.Errorf("drift: %v\n%s", err, out)
+	}
+	if said := m.run(ann, project, installed, "status"); !strings.Contains(oneLine(said), today) {
+		t.Errorf("status: %s", said)
 	}
 }

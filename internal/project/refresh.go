@@ -160,7 +160,7 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 		}
 	}
 	ends := p.ends(ctx, prior, live)
-	drift := diff.Drifts(prior, live, Ended(ends, Now()))
+	drift := p.blame(diff.Drifts(prior, live, Ended(ends, Now())), prior, live)
 	return Outlook{Prior: prior, Live: live, Ends: ends, Plan: &plan.Plan{Diff: diff.Diff{Drift: drift}}}, nil
 }
 

@@ -20,6 +20,7 @@ func Status(w io.Writer, s Style, v StatusView) {
 	for _, h := range v.Live.Hosts {
 		p.gap()
 		p.flow(0, 2, join(inked(strong, "host "), text(hostWords(h))))
+		p.statusDrift(f.Drift, resource.GPU{Host: h.Name})
 		for _, g := range h.GPUs {
 			p.gap()
 			p.statusGPU(f, g)
@@ -125,11 +126,15 @@ func drawWords(g resource.GPU) string {
 	return fmt.Sprintf("%.0f of %s", watts(g.DrawMW), resource.Watts(g.PowerMW))
 }
 
-// statusDrift marks what has drifted of the GPU itself.
+// statusDrift marks what has drifted of a GPU itself, or of a host if there is no UUID, and by whom if that is known.
 func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
 	for _, d := range drift {
 		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Informational {
-			p.flow(4, 6, join(inked(drifted, "drift:"), text(fmt.Sprintf(" %s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), words.Value(d.To, resource.Live{})))))
+			what := fmt.Sprintf(" %s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), words.Value(d.To, resource.Live{}))
+			if d.By.User != "" {
+				what += ", " + words.Cause(d)
+			}
+			p.flow(4, 6, join(inked(drifted, "drift:"), text(what)))
 		}
 	}
 }

@@ -68,9 +68,9 @@ func (m Moment) String() string {
 	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", y, month, d, rest/hour, rest%hour/minute, rest%minute)
 }
 
-var timestamp = pattern.Of(`^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[Zz]|([+-])(\d\d):(\d\d))$`)
+var timestamp = pattern.Of(`^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$`)
 
-// ParseMoment reads a point in time as RFC 3339 has it: 2026-12-01T18:00:00Z, or with +01:00 for Z.
+// ParseMoment reads a point in time as RFC 3339 has it: 2026-12-01T18:00:00Z, or with +01:00 for Z. It leaves out a fraction of the second.
 func ParseMoment(text string) (m Moment, ok bool) {
 	parts := timestamp().FindStringSubmatch(text)
 	if parts == nil {

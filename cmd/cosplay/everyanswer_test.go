@@ -115,6 +115,7 @@ func TestEveryAnswer(t *testing.T) {
 	a.each(up, "destroy", "--auto-approve")
 	a.each(up, "apply", "--auto-approve", "--replace", "answer-0")
 	a.each(up, "stop", "--all")
+	a.each(func() {}, "run", "a100", "--image", "cosplay-test/scratch", "--", "/busybox", "true")
 }
 
 // answers are those to the requests of a project's commands.
@@ -123,6 +124,13 @@ type answers struct {
 	relay  *relay
 	behind project // the same project, behind the relay
 	before []byte  // the host as it was found
+}
+
+// left destroys what a killed command has left, and reports what remains.
+func (a answers) left() []string {
+	wrong := a.destroysAll(a.before)
+	runs, _ := filepath.Glob(filepath.Join(a.dir, ".cosplay/runs/*"))
+	return slices.Concat(wrong, runs, a.containers())
 }
 
 // each kills a command at the answers to its requests, with the project as ready leaves it.
@@ -137,9 +145,9 @@ func (a answers) each(ready func(), args ...string) {
 		if !a.relay.run(a.behind, n, args...) {
 			a.t.Errorf("%v has no answer %d: %v", args, n, a.relay.seen)
 		}
-		if wrong := append(a.destroysAll(a.before), a.containers()...); len(wrong) > 0 {
+		if wrong := a.left(); len(wrong) > 0 {
 			a.t.Errorf("%v killed at answer %d, %s:\n%s", args, n, listed[n-1], strings.Join(wrong, "\n"))
-			a.destroysAll(a.before)
+			a.left()
 		}
 	}
 	a.t.Logf("%v: killed at %d of %d answers: %v", args, len(few), len(listed), listed)

@@ -272,7 +272,7 @@ func TestRunStoppedEarly(t *testing.T) {
 }
 
 // TestRunsInTurn: runs that come and go on one GPU each have the clock that they
-// were promised, and the last leaves it as the first found it.
+// were promised, as far as the power limit of the first permits, and the last leaves it as the first found it.
 func TestRunsInTurn(t *testing.T) {
 	t.Parallel()
 	p, before := runnable(t)
@@ -281,7 +281,7 @@ func TestRunsInTurn(t *testing.T) {
 		loops.Go(func() {
 			for range 8 {
 				out, err := p.command("run", "2060", "--", "true").CombinedOutput()
-				if said := string(out); err != nil || !strings.Contains(said, "FP32 +0.0 %") || strings.Contains(said, "Warning") || strings.Contains(said, "eftover") {
+				if said := oneLine(string(out)); err != nil || !strings.Contains(said, "FP32 +0.0 %") || strings.Contains(said, "Warning") && !strings.Contains(said, "the power limit stays at 200 W") || strings.Contains(said, "eftover") {
 					t.Errorf("%v\n%s", err, said)
 				}
 			}

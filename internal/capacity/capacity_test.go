@@ -79,8 +79,9 @@ func TestSmallest(t *testing.T) {
 		trials := search(t, s, p)
 		most = max(most, trials)
 		got := 0
-		if v, runs := s.Smallest(); runs {
-			if got = v.Card.MemoryMiB; !s.covered(v.Card) {
+		if v := Smallest(s.Verdicts()); v != nil {
+			got = v.Card.MemoryMiB
+			if _, proved := s.Proof(v.Card); !proved {
 				t.Errorf("%+v: %s was not tried", p, v.Card.Target().Key)
 			}
 		}
@@ -102,7 +103,7 @@ func TestSmallest(t *testing.T) {
 func TestFewTrials(t *testing.T) {
 	s := &Search{Cards: Cards(catalog.Targets()), First: len(Cards(catalog.Targets())) - 1}
 	trials := search(t, s, program{least: 5500, peak: 5500})
-	if v, _ := s.Smallest(); trials > 6 || v.Card.MemoryMiB != 6138 {
+	if v := Smallest(s.Verdicts()); trials > 6 || v.Card.MemoryMiB != 6138 {
 		t.Errorf("%d trials; the smallest is %d MiB", trials, v.Card.MemoryMiB)
 	}
 }
@@ -124,7 +125,7 @@ func TestBroken(t *testing.T) {
 	if next := s.Next(); len(next) > 0 {
 		t.Error(next)
 	}
-	if v, runs := s.Smallest(); runs {
+	if v := Smallest(s.Verdicts()); v != nil {
 		t.Error(v)
 	}
 }
@@ -134,7 +135,7 @@ func TestAbsent(t *testing.T) {
 	s := &Search{Cards: Cards([]resource.Target{{Key: "a", MemoryMiB: 8192, ComputeCapability: "7.5"}, {Key: "b", MemoryMiB: 16384, ComputeCapability: "8.6"}}), First: 1}
 	s.Ended(s.Next()[0], Trial{Result: Absent})
 	s.Ended(s.Next()[0], Trial{Result: Fits, PeakMiB: 4000})
-	if v, runs := s.Smallest(); len(s.Next()) > 0 || !runs || v.Card.Target().Key != "a" {
-		t.Error(s.Next(), runs, fmt.Sprint(v))
+	if v := Smallest(s.Verdicts()); len(s.Next()) > 0 || v == nil || v.Card.Target().Key != "a" {
+		t.Error(s.Next(), fmt.Sprint(v))
 	}
 }

@@ -32,17 +32,12 @@ func (s *Search) unsupported(reference Trial) (cards []int) {
 			cards = append(cards, unknown[0])
 		}
 	}
-	if v, runs := s.Smallest(); len(cards) == 0 && runs && !s.covered(v.Card) {
-		return s.oldest(v.Card.MemoryMiB)
+	if v := Smallest(s.Verdicts()); len(cards) == 0 && v != nil {
+		if _, proved := s.Proof(v.Card); !proved {
+			return s.oldest(v.Card.MemoryMiB)
+		}
 	}
 	return cards
-}
-
-// covered reports whether the program was seen to run on a card with the same memory and generation, of the same class or an older one.
-func (s *Search) covered(card Card) bool {
-	return slices.ContainsFunc(s.Cards, func(c Card) bool {
-		return c.MemoryMiB == card.MemoryMiB && c.Generation == card.Generation && order(c.Class) <= order(card.Class) && s.trialOf(c).Result.Runs()
-	})
 }
 
 // newer is, once the program has failed for another reason than memory, the first card of a generation with the memory and of a newer class

@@ -24,7 +24,9 @@ func (s *Search) Verdicts() []Verdict {
 	for i, card := range s.Cards {
 		t := s.trials[i]
 		v := Verdict{Card: card, Trial: t, Tried: t.Result != Untried && t.Result != Absent, NeedMiB: t.PeakMiB}
-		if !v.Tried && tried {
+		if at, proved := s.Proof(card); !v.Tried && proved {
+			v.Trial, v.NeedMiB = s.trials[at], s.trials[at].PeakMiB
+		} else if !v.Tried && tried {
 			v.Result, v.NeedMiB = s.conclude(i, reference)
 		}
 		all[i] = v
@@ -62,14 +64,24 @@ func (s *Search) conclude(card int, reference Trial) (Result, int) {
 	return TooSmall, need
 }
 
-// Smallest is the verdict on the smallest card that runs the program, of those with the same memory and generation the newest; false if none
-// does.
-func (s *Search) Smallest() (smallest Verdict, found bool) {
-	for _, v := range s.Verdicts() {
-		alike := v.Card.MemoryMiB == smallest.Card.MemoryMiB && v.Card.Generation == smallest.Card.Generation
-		if v.Result.Runs() && (!found || alike) {
-			smallest, found = v, true
+// Proof is the card on which the program was seen to run, which proves that it runs on another one: itself, or one of an older class with the
+// same memory and generation; false if there is none.
+func (s *Search) Proof(of Card) (card int, proved bool) {
+	for i, c := range s.Cards {
+		if c.MemoryMiB == of.MemoryMiB && c.Generation == of.Generation && order(c.Class) <= order(of.Class) && s.trials[i].Result.Runs() {
+			card, proved = i, true
 		}
 	}
-	return smallest, found
+	return card, proved
+}
+
+// Smallest is the verdict on the smallest card that runs the program, of those with the same memory and generation the newest; nil if none
+// does.
+func Smallest(all []Verdict) (smallest *Verdict) {
+	for i, v := range all {
+		if v.Result.Runs() && (smallest == nil || v.Card.MemoryMiB == smallest.Card.MemoryMiB && v.Card.Generation == smallest.Card.Generation) {
+			smallest = &all[i]
+		}
+	}
+	return smallest
 }

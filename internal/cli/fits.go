@@ -247,8 +247,8 @@ func (f *finder) view(needed []resource.Target, took time.Duration) render.FitsV
 	view := render.FitsView{Argv: f.argv, Command: terminal.ShellWords(f.argv), Compute: f.compute, Verdicts: f.search.Verdicts(), Needed: needed, Took: took, Runs: len(f.attempts)}
 	if card, t, tried := f.search.Reference(); tried {
 		view.PeakMiB, view.Peak = t.PeakMiB, f.attempts[card].largest()
-		if best, runs := f.search.Smallest(); runs && best.Result == capacity.Fits {
-			card = slices.IndexFunc(f.search.Cards, func(c capacity.Card) bool { return c.Has(best.Card.Target().Key) })
+		if best := capacity.Smallest(view.Verdicts); best != nil && best.Result == capacity.Fits {
+			card, _ = f.search.Proof(best.Card)
 			view.PeakMiB, view.Peak = best.PeakMiB, f.attempts[card].largest()
 		}
 		if !t.Result.Runs() {

@@ -45,12 +45,7 @@ func CardName(t resource.Target) string {
 }
 
 // smallest is the verdict on the smallest card that runs the command; nil if none does.
-func (v FitsView) smallest() *capacity.Verdict {
-	if at := slices.IndexFunc(v.Verdicts, func(o capacity.Verdict) bool { return o.Result.Runs() }); at >= 0 {
-		return &v.Verdicts[at]
-	}
-	return nil
-}
+func (v FitsView) smallest() *capacity.Verdict { return capacity.Smallest(v.Verdicts) }
 
 // on is the verdict on a GPU.
 func (v FitsView) on(t resource.Target) capacity.Verdict {

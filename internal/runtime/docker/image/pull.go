@@ -3,6 +3,7 @@ package image
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -195,6 +196,8 @@ func (from source) notPulled(ctx context.Context, err error) error {
 
 func (from source) explain(ctx context.Context, err error) error {
 	switch {
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		return fmt.Errorf("pulling %s: %w", from.name, context.Canceled)
 	case ctx.Err() != nil:
 		return fmt.Errorf("pulling %s from %s: %w; check the network, DNS and proxy of the engine's machine, and run the same command again", from.name, from.registry, context.Cause(ctx))
 	case client.IsErrConnectionFailed(err):

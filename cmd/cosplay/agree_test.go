@@ -58,7 +58,7 @@ func (p project) agrees(fresh func(), keep func() func(), args ...string) {
 	p.t.Helper()
 	listed := p.moments(args...)
 	reported := 0
-	for _, n := range chosen(len(listed), 5) {
+	for _, n := range chosen(len(listed), 10) {
 		fresh()
 		p.dies(n, args...)
 		if !p.begun() {

@@ -52,7 +52,7 @@ func TestFullDiskAtEveryWrite(t *testing.T) {
 		ready()
 		listed := p.moments(args...)
 		tried, reported := 0, 0
-		for _, n := range chosen(len(listed), 5) {
+		for _, n := range chosen(len(listed), 9) {
 			var wrong []string
 			for _, finish := range []bool{true, false} {
 				ready()

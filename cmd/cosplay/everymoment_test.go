@@ -126,7 +126,7 @@ func (p project) everyMoment(slices int, args ...string) {
 	}
 	listed := p.moments(args...)
 	tried, failed := 0, 0
-	for _, n := range chosen(len(listed), 5) {
+	for _, n := range chosen(len(listed), 9) {
 		fresh()
 		if !p.dies(n, args...) {
 			t.Errorf("%v has no moment %d", args, n)
@@ -327,7 +327,7 @@ func (p project) everyMomentTwice(command string, slices int, left func() []stri
 	ready()
 	listed := p.moments(args...)
 	tried, failed := 0, 0
-	for _, n := range chosen(len(listed), 2) {
+	for _, n := range chosen(len(listed), 4) {
 		var wrong []string
 		for _, finish := range []bool{true, false} {
 			wrong = append(wrong, p.destroysAll(before)...)
@@ -365,7 +365,7 @@ func TestEveryMomentStop(t *testing.T) {
 		args := []string{c.command, "--all", "--parallelism", "1"}
 		p.run(c.opposite, "--all")
 		listed := p.moments(args...)
-		few := chosen(len(listed), 2)
+		few := chosen(len(listed), 4)
 		for i, moment := range listed {
 			n := i + 1
 			if !slices.Contains(few, n) && !strings.Contains(moment, " effect ") {
@@ -373,9 +373,6 @@ func TestEveryMomentStop(t *testing.T) {
 			}
 			var wrong []string
 			for _, between := range []bool{false, true} {
-				if !every && between != (n%2 == 0) {
-					continue
-				}
 				p.run(c.opposite, "--all")
 				if !p.dies(n, args...) {
 					wrong = append(wrong, "it was not killed")
@@ -444,7 +441,7 @@ session "long" {
 	time.Sleep(2 * time.Second)
 	fresh := p.copyOf()
 	listed := p.moments("expire")
-	for _, n := range chosen(len(listed), 5) {
+	for _, n := range chosen(len(listed), 9) {
 		for _, first := range []string{"expire", "apply"} {
 			fresh()
 			if !p.dies(n, "expire") {

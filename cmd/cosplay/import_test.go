@@ -21,7 +21,7 @@ func TestImportAtEveryMoment(t *testing.T) {
 	listed := p.moments(args...)
 	taken := p.hardware()
 	tried, failed := 0, 0
-	for _, n := range chosen(len(listed), 5) {
+	for _, n := range chosen(len(listed), 9) {
 		fresh()
 		p.dies(n, args...)
 		tried++

@@ -96,7 +96,7 @@ func (k *killer) kill(args ...string) {
 // the next destroy leaves the host as it was.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	moments := 4
+	moments := 8
 	if every {
 		moments = 20
 	}

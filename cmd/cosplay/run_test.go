@@ -92,7 +92,7 @@ func TestRunKilledThenDestroyed(t *testing.T) {
 	run := []string{"run", "2060", "--", "true"}
 	fresh := p.copyOf()
 	listed := p.moments(run...)
-	for _, n := range chosen(len(listed), 2) {
+	for _, n := range chosen(len(listed), 4) {
 		fresh()
 		if !p.dies(n, run...) {
 			t.Fatalf("there is no moment %d", n)

@@ -51,7 +51,7 @@ func TestEveryFunctionUnavailable(t *testing.T) {
 		for i, function := range driverFunctions(t) {
 			for n, answer := range sweepAnswers {
 				_, called := calledAs(function, answer)
-				if !all && (n != i%len(sweepAnswers) || !called && i%20 != 0) {
+				if !all && (n != i%len(sweepAnswers) || !called && i%10 != 0) {
 					continue
 				}
 				for _, when := range []string{"before apply", "before destroy"} {

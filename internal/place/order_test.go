@@ -310,7 +310,7 @@ func TestOrderWithoutTolerance(t *testing.T) {
 func orderOn(t *testing.T, racks [][]string, most int, vary func(*rand.Rand, []Request) []Request) {
 	t.Helper()
 	equal, worse, beyond, refused, squeezed := 0, 0, 0, 0, 0
-	for seed := uint64(0); equal+worse < 100; seed++ {
+	for seed := uint64(0); equal+worse < 300; seed++ {
 		r := rand.New(rand.NewPCG(seed, 5))
 		gpus := rack("lab", racks[r.IntN(len(racks))]...)
 		requests := vary(r, randomRequests(r, 2+r.IntN(most-1), 1+r.IntN(most-1)))

@@ -72,7 +72,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 // sessions never move, and a placement that is passed in again does not change, including settings and reasons.
 // COSPLAY_LONG=1 tries 100,000 fleets.
 func TestKeptIsKept(t *testing.T) {
-	seeds := uint64(60)
+	seeds := uint64(150)
 	if os.Getenv("COSPLAY_LONG") != "" {
 		seeds = 20_000
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -83,4 +84,17 @@ func TestOlderRootAgent(t *testing.T) {
 // was released.
 func TestProtocolFields(t *testing.T) {
 	wiretest.Pin(t, fmt.Sprintf("testdata/protocol-%d.txt", Protocol), *updateDocs, "Raise Protocol, if its version was released, and run go test ./internal/agent -update.", wireRequest{}, wireResponse{})
+}
+
+// TestForeignDaemonsAreSent: a client gets the MPS daemons of other users that an agent has found.
+func TestForeignDaemonsAreSent(t *testing.T) {
+	want := resource.MPSService{Foreign: []resource.ForeignDaemon{{PID: 7, User: "bob", GPUs: "GPU-1"}}}
+	data, err := json.Marshal(hostToWire(resource.Host{MPS: want}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got wireHost
+	if err := json.Unmarshal(data, &got); err != nil || !reflect.DeepEqual(got.host().MPS, want) {
+		t.Errorf("%s: %+v, %v", data, got.host().MPS, err)
+	}
 }

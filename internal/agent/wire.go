@@ -130,6 +130,16 @@ type wireHost struct {
 	Ledger   []wirePage     `json:"ledger,omitzero"`
 	Queue    []wireWaiting  `json:"queue,omitzero"`
 	Unbooked bool           `json:"unbooked,omitzero"`
+
+	ForeignMPS []wireDaemon `json:"foreign_mps,omitzero"`
+}
+
+// wireDaemon is an MPS daemon of another user.
+type wireDaemon struct {
+	PID  int    `json:"pid"`
+	User string `json:"user"`
+	Pipe string `json:"pipe,omitzero"`
+	GPUs string `json:"visible,omitzero"`
 }
 
 type wireGPU struct {
@@ -343,7 +353,9 @@ func (w wireHolder) holder() resource.Holder {
 func hostToWire(h resource.Host) wireHost {
 	w := wireHost{Library: h.Library, Driver: h.Driver, BootID: h.BootID, Ledger: prose.Each(h.Ledger, pageToWire), Unbooked: h.Unbooked,
 		Queue:    prose.Each(h.Queue, func(q resource.Waiting) wireWaiting { return wireWaiting(q) }),
-		Unusable: prose.Each(h.Unusable, func(u resource.Unusable) wireUnusable { return wireUnusable(u) })}
+		Unusable: prose.Each(h.Unusable, func(u resource.Unusable) wireUnusable { return wireUnusable(u) }),
+
+		ForeignMPS: prose.Each(h.MPS.Foreign, func(d resource.ForeignDaemon) wireDaemon { return wireDaemon(d) })}
 	var models []resource.Model
 	for _, g := range h.GPUs {
 		kind := slices.IndexFunc(models, func(m resource.Model) bool { return reflect.DeepEqual(m, g.Model) })
@@ -362,6 +374,7 @@ func (w wireHost) host() resource.Host {
 	return resource.Host{Library: w.Library, Driver: w.Driver, BootID: w.BootID, Ledger: prose.Each(w.Ledger, wirePage.page), Unbooked: w.Unbooked,
 		Queue:    prose.Each(w.Queue, func(q wireWaiting) resource.Waiting { return resource.Waiting(q) }),
 		Unusable: prose.Each(w.Unusable, func(u wireUnusable) resource.Unusable { return resource.Unusable(u) }),
+		MPS:      resource.MPSService{Foreign: prose.Each(w.ForeignMPS, func(d wireDaemon) resource.ForeignDaemon { return resource.ForeignDaemon(d) })},
 		GPUs: prose.Each(w.GPUs, func(g wireGPU) resource.GPU {
 			gpu := g.gpu()
 			outside(g.UUID, "", gpu.Slices)

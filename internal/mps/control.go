@@ -55,6 +55,7 @@ type process struct {
 	control bool   // a daemon, else a server
 	pipe    string // its pipe folder; "" where its environment cannot be read
 	visible string // its CUDA_VISIBLE_DEVICES
+	blind   bool   // that is set, and empty: it serves no GPU
 }
 
 // defaultPipe is the pipe folder of a daemon that was started without one.
@@ -89,7 +90,8 @@ func processes() (all []process) {
 			continue
 		}
 		if environ := strings.Split(read("environ"), "\x00"); len(environ) > 1 {
-			p.pipe, p.visible = variable(environ, resource.PipeVariable), variable(environ, "CUDA_VISIBLE_DEVICES")
+			p.pipe, p.visible = variable(environ, resource.PipeVariable), variable(environ, visibleVariable)
+			p.blind = slices.Contains(environ, visibleVariable+"=")
 			if p.pipe == "" {
 				p.pipe = defaultPipe
 			}
@@ -98,6 +100,8 @@ func processes() (all []process) {
 	}
 	return all
 }
+
+const visibleVariable = "CUDA_VISIBLE_DEVICES"
 
 func variable(environ []string, name string) string {
 	i := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") })
@@ -132,11 +136,22 @@ func (p process) uid() (uid int, known bool) {
 	return int(info.Sys().(*syscall.Stat_t).Uid), true
 }
 
+// installed reports whether a process runs a program of MPS that root has installed. A user can give any program its name.
+func (p process) installed() bool {
+	path := fmt.Sprintf("/proc/%d/exe", p.pid)
+	program, err := os.Readlink(path)
+	if err != nil || strings.TrimSuffix(filepath.Base(program), " (deleted)") != Name {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Sys().(*syscall.Stat_t).Uid == 0
+}
+
 // Others finds the control daemons of all users but one, who cannot read which GPUs they serve: root can. Their pipe
 // folders are left out. everyGPU is what a daemon serves that names no GPU.
 func Others(uid int, everyGPU string) (all []resource.ForeignDaemon) {
 	for _, p := range processes() {
-		if of, known := p.uid(); p.control && known && of != uid && p.pipe != "" {
+		if of, known := p.uid(); p.control && known && of != uid && p.pipe != "" && !p.blind && p.installed() {
 			all = append(all, resource.ForeignDaemon{PID: p.pid, User: p.user(), GPUs: cmp.Or(p.visible, everyGPU)})
 		}
 	}

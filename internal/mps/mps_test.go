@@ -1,6 +1,7 @@
 package mps
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -250,21 +251,36 @@ func TestOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), Name)
-	if err := os.Symlink(sleep, program); err != nil {
+	data, err := os.ReadFile(sleep)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for visible, want := range map[string]string{"GPU-7": "GPU-7", "": "GPU-1,GPU-2"} {
-		command := exec.Command(program, "60")
-		command.Env = []string{"HOME=/", "CUDA_VISIBLE_DEVICES=" + visible}
+	installed, users, link := filepath.Join(t.TempDir(), Name), filepath.Join(t.TempDir(), Name), filepath.Join(t.TempDir(), Name)
+	for _, program := range []string{installed, users} {
+		if err := os.WriteFile(program, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chown(users, 4242, 4242), os.Symlink(sleep, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ program, variable, want string }{
+		{installed, "CUDA_VISIBLE_DEVICES=GPU-7", "GPU-7"},
+		{installed, "USER=root", "GPU-1,GPU-2"},
+		{installed, "CUDA_VISIBLE_DEVICES=", ""},
+		{users, "USER=root", ""},
+		{link, "USER=root", ""},
+	} {
+		command := exec.Command(c.program, "60")
+		command.Env = []string{"HOME=/", c.variable}
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}
 		found := func(uid int) (all []resource.ForeignDaemon) {
 			return slices.DeleteFunc(Others(uid, "GPU-1,GPU-2"), func(d resource.ForeignDaemon) bool { return d.PID != command.Process.Pid })
 		}
-		if all := found(4242); len(all) != 1 || all[0].GPUs != want || all[0].User != "root" || all[0].Pipe != "" {
-			t.Errorf("another user's daemon is read as %+v", all)
+		if all := found(4242); c.want == "" && len(all) > 0 || c.want != "" && (len(all) != 1 || all[0].GPUs != c.want || all[0].User != "root" || all[0].Pipe != "") {
+			t.Errorf("%s %s: another user's daemon is read as %+v", c.program, c.variable, all)
 		}
 		if all := found(0); len(all) != 0 {
 			t.Errorf("the user's own daemon is read as %+v", all)

@@ -156,6 +156,12 @@ func (f *forwards) add(key string, l net.Listener, kind string, payload func(net
 	return true
 }
 
+func (f *forwards) has(key string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.listeners[key] != nil
+}
+
 func (f *forwards) cancel(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"cosplay/internal/initd/inittest"
 )
 
@@ -194,5 +196,26 @@ func TestUnixSockets(t *testing.T) {
 	_, errs, code := w.run(t, []string{"-o", "ExitOnForwardFailure=yes", "-R", "/etc/cosplay-test.sock:" + here}, "sleep 30")
 	if code == 0 {
 		t.Errorf("a socket where the user may not create it: %s", errs)
+	}
+
+	// A program that puts a file into the place of the socket keeps it, and a second request for a path leaves the first.
+	if _, errs, code := w.run(t, []string{"-R", remote + ":" + here}, "rm remote && echo mine >remote"); code != 0 {
+		t.Fatalf("%d %s", code, errs)
+	}
+	time.Sleep(200 * time.Millisecond) // it is removed after the client has ended
+	if data, err := os.ReadFile(remote); string(data) != "mine\n" {
+		t.Errorf("the file in its place: %q, %v", data, err)
+	}
+	conn, _ := w.dial(t)
+	twice := ssh.Marshal(struct{ Path string }{remote + "2"})
+	for i := range 2 {
+		if ok, _, err := conn.SendRequest("streamlocal-forward@openssh.com", true, twice); ok != (i == 0) || err != nil {
+			t.Errorf("request %d for a path: %t, %v", i+1, ok, err)
+		}
+	}
+	if c, err := net.Dial("unix", remote+"2"); err != nil {
+		t.Errorf("the first socket after a second request: %v", err)
+	} else {
+		c.Close()
 	}
 }

@@ -46,7 +46,7 @@ func ServeSocket(what, path string) error {
 	case listenSocket:
 		err = listenAt(fd, at)
 	case removeSocket:
-		if err = unix.Connect(fd, at); errors.Is(err, unix.ECONNREFUSED) {
+		if err = unix.Connect(fd, at); errors.Is(err, unix.ECONNREFUSED) && isSocket(path) {
 			err = os.Remove(path)
 		}
 		return err
@@ -59,7 +59,7 @@ func ServeSocket(what, path string) error {
 
 // listenAt replaces a socket that is there: with StreamLocalBindUnlink, a server of OpenSSH does so too.
 func listenAt(fd int, at *unix.SockaddrUnix) error {
-	if info, err := os.Lstat(at.Name); err == nil && info.Mode()&fs.ModeSocket != 0 {
+	if isSocket(at.Name) {
 		if err := os.Remove(at.Name); err != nil {
 			return err
 		}
@@ -69,6 +69,12 @@ func listenAt(fd int, at *unix.SockaddrUnix) error {
 		return err
 	}
 	return unix.Listen(fd, backlog)
+}
+
+// isSocket reports whether a path is a socket's. A connection to a file is refused, too.
+func isSocket(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSocket != 0
 }
 
 // socket runs ServeSocket as the session's user, and returns what it opened.
@@ -151,8 +157,11 @@ func (l socketListener) Close() error {
 	return err
 }
 
-// listenAt opens a Unix socket of the session's user.
+// listenAt opens a Unix socket of the session's user. It replaces none that it listens on already.
 func (f *forwards) listenAt(path string) bool {
+	if f.has(socketKey(path)) {
+		return false
+	}
 	file, err := f.server.socket(listenSocket, path)
 	if err != nil {
 		return false

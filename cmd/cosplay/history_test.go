@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,12 +26,24 @@ func TestPrivilegedHistory(t *testing.T) {
 	m.run(ann, "/home/ann/fleet", installed, "apply", "--auto-approve")
 	m.run(0, "/opt", installed, "reset", "--all-projects", "--auto-approve")
 
-	// A refused request, and a log with lines about another user.
+	read := func() (shown public.History) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(m.run(0, "/home", installed, "history", "--json")), &shown); err != nil {
+			t.Fatal(err)
+		}
+		return shown
+	}
+	created := read().Events
+	created = created[slices.IndexFunc(created, func(e public.Event) bool { return e.Op == "create-slice" }):]
+	forged, _ := json.Marshal(map[string]any{"time": created[0].Time, "user": "ann", "uid": bob, "project": created[0].Lineage, "state": created[0].State, "host": "forged",
+		"command": "forged", "op": "create-slice", "gpu": created[0].GPU, "address": "session.forged", "new": created[0].New, "outcome": "done"})
+
+	// A refused request, and a log with lines about another user, or by the name of one.
 	gpu := m.gpus()[0].UUID
 	w := m.wire(bob, "")
 	m.write("/etc/cosplay/gpus", gpu+" user=ann\n", 0)
 	w.refused("no rule of", order{"op": "take", "gpu": gpu, "take": order{}, "holder": order{"lineage": "b", "state": "/home/bob/fleet/cosplay.state.json"}})
-	m.write("/home/bob/fleet/.cosplay/audit.jsonl", `{"time":"2026-01-02T03:04:05Z","user":"root","uid":0,"command":"apply","op":"set-gpu","gpu":"`+gpu+`","setting":"power","new":"1 W","outcome":"done"}`+"\nnone\n", bob)
+	m.write("/home/bob/fleet/.cosplay/audit.jsonl", `{"time":"2026-01-02T03:04:05Z","user":"root","uid":0,"command":"apply","op":"set-gpu","gpu":"`+gpu+`","setting":"power","new":"1 W","outcome":"done"}`+"\nnone\n"+string(forged)+"\n", bob)
 	now := time.Now()
 	late := ledger.Attempted{At: ledger.Stamp(now), User: "bob", UID: bob, Op: "queue", GPU: gpu, Refused: "it did not answer for 10s"}
 	if err := (ledger.Book{Dir: filepath.Join(m.root, ledger.SystemDir)}).Record(late); err != nil {
@@ -42,7 +55,7 @@ func TestPrivilegedHistory(t *testing.T) {
 	for want, times := range map[string]int{
 		"worker-0: create slice 1g.18gb, slot ":                                      1,
 		"worker-1: create session folder worker-1 /home/ann/fleet/.cosplay/sessions": 1,
-		"create slice": 2, "acquire the GPU\n": 1, "MIG mode off -> on": 1,
+		"create slice": 3, "acquire the GPU\n": 1, "MIG mode off -> on": 1,
 		"/home/ann/fleet  GPU 0  release the GPU": 1, "root (by the log of bob)": 1,
 		"acquire the GPU; refused: no rule of /etc/cosplay/gpus permits bob to change": 1,
 		"turn in the queue; refused: it did not answer for 10s":                        1,
@@ -53,6 +66,11 @@ func TestPrivilegedHistory(t *testing.T) {
 	}
 	if !strings.Contains(lines[0], "1 W") || !strings.Contains(lines[len(lines)-1], "turn in the queue") {
 		t.Errorf("the newest is not last:\n%s", said)
+	}
+	for _, e := range read().Events {
+		if marked := e.Command == "forged" || e.Host == "forged" || e.Session == "session.forged"; marked && (e.Log != "project" || e.User != "bob") {
+			t.Errorf("bob's log says %+v", e)
+		}
 	}
 	mine := m.run(bob, "/home", installed, "history")
 	if strings.Contains(mine, "worker-0") || !strings.Contains(mine, "create slice 1g.18gb") {
@@ -71,6 +89,9 @@ func TestPrivilegedHistory(t *testing.T) {
 		if !strings.Contains(said, one.want) || strings.Contains(said, one.lack) {
 			t.Errorf("%v: %s", one.flags, said)
 		}
+	}
+	if said := m.run(0, "/home", installed, "history", "--gpu", "1"); said != "Nothing is on record.\n" {
+		t.Errorf("an idle GPU: %s", said)
 	}
 	m.fails(0, "/home", []string{installed, "history", "--gpu", "7"}, "nothing is known of such a GPU")
 	var shown public.History
@@ -92,7 +113,7 @@ func TestPrivilegedHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.run(bob, "/home/bob/fleet", "mkfifo", ".cosplay/audit.jsonl")
-	if said := m.run(0, "/home", installed, "history"); strings.Contains(said, "1 W") {
+	if said := m.run(0, "/home", installed, "history"); strings.Contains(said, "1 W") || !strings.Contains(said, "Left out: ") {
 		t.Errorf("a pipe: %s", said)
 	}
 }

@@ -41,17 +41,20 @@ func (inv *invocation) runHistory(ctx context.Context, o historyOptions) error {
 	if err != nil {
 		return err
 	}
-	events, err := p.History(ctx)
+	past, err := p.History(ctx)
 	if err != nil {
 		return err
 	}
+	for _, why := range past.Skipped {
+		fmt.Fprintf(inv.Err, "Left out: %v\n", why)
+	}
 	uuid := ""
 	if o.gpu != "" {
-		if uuid, err = project.GPUOf(events, o.gpu); err != nil {
+		if uuid, err = past.GPU(o.gpu); err != nil {
 			return err
 		}
 	}
-	events = slices.DeleteFunc(events, func(e public.Event) bool {
+	events := slices.DeleteFunc(past.Events, func(e public.Event) bool {
 		of := o.user == "" || e.User == o.user || e.For == o.user || fmt.Sprint(e.UID) == o.user
 		return !of || uuid != "" && e.GPU != uuid || project.EventTime(e).Before(begin)
 	})

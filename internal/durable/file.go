@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
@@ -127,39 +128,45 @@ func MakeFolder(path string, mode os.FileMode) error {
 const mostRead = 256 << 20
 
 // open opens a file at a path where any user may have put another one. A pipe, a device
-// or a file of more than 256 MiB is an error; open never blocks.
-func open(path string) (*os.File, int64, error) {
+// or a file of more bytes is an error; open never blocks.
+func open(path string, most int64) (*os.File, os.FileInfo, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for its writer
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	info, err := file.Stat()
 	switch {
 	case err == nil && !info.Mode().IsRegular():
 		err = fmt.Errorf("%s is not a regular file; cosplay reads no folders, devices and pipes. Fix: write its content to a file", path)
-	case err == nil && info.Size() > mostRead:
-		err = fmt.Errorf("%s exceeds %d MiB, the limit of cosplay for a file. Fix: name the right file", path, mostRead>>20)
+	case err == nil && info.Size() > most:
+		err = fmt.Errorf("%s exceeds %d MiB, the limit of cosplay for such a file. Fix: name the right file", path, most>>20)
 	}
 	if err != nil {
 		file.Close()
-		return nil, 0, err
+		return nil, nil, err
 	}
-	return file, info.Size(), nil
+	return file, info, nil
 }
 
 // ReadFile reads a file at a path where any user may have put another one: see open.
 func ReadFile(path string) ([]byte, error) {
-	file, size, err := open(path)
+	data, _, err := ReadOwned(path, mostRead)
+	return data, err
+}
+
+// ReadOwned is ReadFile of at most so many bytes, with the UID of the owner of the file that was read.
+func ReadOwned(path string, most int64) (data []byte, uid int, err error) {
+	file, info, err := open(path, most)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer file.Close()
-	data := make([]byte, size)
+	data = make([]byte, info.Size())
 	n, err := io.ReadFull(file, data)
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // the file was truncated meanwhile
 		err = nil
 	}
-	return data[:n], err
+	return data[:n], int(info.Sys().(*syscall.Stat_t).Uid), err
 }
 
 // The limits of a record: a state, a plan or a journal. They are far above the records of 10,000 sessions.

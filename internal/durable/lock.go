@@ -132,7 +132,7 @@ type Inspection struct {
 // Inspect reads the state of the lock at path. Only the kernel knows whether a process holds it; neither the file nor
 // a note in it proves that.
 func Inspect(path string) (Inspection, error) {
-	file, _, err := open(path)
+	file, _, err := open(path, mostRead)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Inspection{}, nil
 	}

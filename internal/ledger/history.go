@@ -123,7 +123,7 @@ func lastChanges(path string) (lines []byte) {
 
 // attempts reads one file. It skips incomplete lines, which a full disk can leave.
 func attempts(path string) (all []Attempted, err error) {
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	for line := range strings.Lines(string(data)) {
 		var a Attempted
 		if json.Unmarshal([]byte(line), &a) == nil {
@@ -134,8 +134,12 @@ func attempts(path string) (all []Attempted, err error) {
 }
 
 // History reads what is kept of all users, oldest first. The lines of a file are in their order: a time after that of
-// a later line, or in the future, is by a clock that was ahead, and counts as that one.
+// a later line, or in the future, is by a clock that was ahead, and counts as that one; a time before there was a ledger
+// is by a clock that was behind, and counts as that of the line before.
 func (b Book) History() ([]Attempted, error) {
+	if b.Dir == "" {
+		return nil, nil
+	}
 	var all []Attempted
 	older := map[Attempted]bool{} // a newer file begins with copies of these
 	for _, pattern := range []string{"*.jsonl.old", "*.jsonl"} {
@@ -162,8 +166,16 @@ func (b Book) History() ([]Attempted, error) {
 	return all, nil
 }
 
+// noEarlier is before the first ledger.
+const noEarlier = "2026-01-01"
+
 // inOrder corrects the times of lines that are in their order.
 func inOrder(lines []Attempted) {
+	for i := range lines[min(1, len(lines)):] {
+		if at := &lines[i+1].At; *at != "" && *at < noEarlier {
+			*at = lines[i].At
+		}
+	}
 	latest := Stamp(time.Now())
 	for i := range slices.Backward(lines) {
 		if at := &lines[i].At; *at != "" {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -538,9 +539,16 @@ func TestReleased(t *testing.T) {
 // TestHistoryClock: lines that a clock recorded that was ahead keep their order, and a line that a newer file copies from
 // the older one is one line.
 func TestHistoryClock(t *testing.T) {
+	t.Chdir(t.TempDir()) // a book without a folder reads none of the folder in which a command runs
+	if err := errors.Join(os.Mkdir("history", 0o755), os.WriteFile("history/1.jsonl", []byte(`{"op":"take"}`), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := (Book{}).History(); err != nil || len(all) > 0 {
+		t.Errorf("without a folder: %v, %v", all, err)
+	}
 	book := Book{Dir: t.TempDir()}
-	for i, at := range []string{"2026-01-02T03:04:05.000000Z", "2026-01-12T00:00:00.000000Z", "9026-01-12T00:00:00.000000Z", "2026-01-02T03:04:07.000000Z"} {
-		if err := book.Record(Attempted{At: at, UID: 1234, Op: []string{"take", "set-mig", "release", "take"}[i], GPU: gpu, Lineage: "a"}); err != nil {
+	for i, at := range []string{"2026-01-02T03:04:05.000000Z", "2026-01-12T00:00:00.000000Z", "9026-01-12T00:00:00.000000Z", "2026-01-02T03:04:07.000000Z", "2000-01-01T00:00:00.000000Z"} {
+		if err := book.Record(Attempted{At: at, UID: 1234, Op: []string{"take", "set-mig", "release", "take", "set-power"}[i], GPU: gpu, Lineage: "a"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -548,7 +556,7 @@ func TestHistoryClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := book.History()
-	want := []string{"take a 05", "take b 06", "set-mig a 07", "release a 07", "take a 07"}
+	want := []string{"take a 05", "take b 06", "set-mig a 07", "release a 07", "take a 07", "set-power a 07"}
 	for i, a := range all {
 		if got := a.Op + " " + a.Lineage + " " + a.At[17:19]; i >= len(want) || got != want[i] {
 			t.Errorf("line %d is %s (%+v), %v", i, got, a, err)

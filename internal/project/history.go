@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"cosplay/internal/agent"
@@ -19,54 +19,72 @@ import (
 	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
 	"cosplay/internal/public"
+	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
 
-// History is what happened on this machine and on the hosts of the project, oldest first: the histories of their ledgers,
-// with the turns of the queue that passed, and the audit logs that the user may read of the projects that these name.
-// What both have is one event: the ledger cannot be forged, and the audit log knows the session.
-func (p *Project) History(ctx context.Context) ([]public.Event, error) {
+// Past is what happened on this machine and on the hosts of the project.
+type Past struct {
+	Events  []public.Event // oldest first
+	Skipped []error        // audit logs that are left out, and why
+	live    resource.Live
+}
+
+// History reads the histories of the ledgers, with the turns of the queue that passed, and the audit logs that the user
+// may read of the projects that these name. What both have is one event: the ledger cannot be forged, and the audit log
+// knows the session.
+func (p *Project) History(ctx context.Context) (past Past, err error) {
 	p.Intent.Hosts = slices.DeleteFunc(p.Intent.Hosts, func(c config.Host) bool { // to read a simulated host creates it
 		return c.Simulate != "" && !sim.Is(p.Machine.SimDir(c.Name))
 	})
-	books := map[ledger.Book]string{{Dir: ledger.SystemDir}: config.LocalHost}
-	for _, c := range p.Intent.Hosts {
-		books[p.Machine.Book(c)] = c.Name
-	}
 	var all []public.Event
-	logs := map[string]bool{p.auditPath(): true}
-	for book, host := range books {
-		attempts, err := book.History()
-		if err != nil {
-			return nil, err
+	logs := map[string]bool{}
+	read := map[ledger.Book]bool{}
+	add := func(book ledger.Book, host string) error {
+		if read[book] {
+			return nil
 		}
+		read[book] = true
+		attempts, err := book.History()
 		for _, a := range attempts {
 			e := ofLedger(a, host)
 			if all = append(all, e); a.State != "" {
-				logs[filepath.Join(e.Project, machine.ScratchDir, AuditFile)] = true
+				logs[auditOf(e)] = true
 			}
 		}
+		return err
 	}
-	merged := newMerge(all)
-	for left := int64(mostAudited); len(logs) > 0; {
-		path := slices.Min(slices.Collect(maps.Keys(logs)))
-		delete(logs, path)
-		for _, line := range readAudit(path, &left) {
-			merged.add(line)
+	for _, c := range p.Intent.Hosts {
+		if err := add(p.Machine.Book(c), c.Name); err != nil {
+			return past, err
 		}
 	}
-	live, _ := p.Survey(ctx) // a GPU that cannot be read keeps its UUID
-	for i := range merged.all {
-		e := &merged.all[i]
-		for _, h := range live.Hosts {
-			if g, is := live.GPU(h.Name, e.GPU); is {
+	if err := add(ledger.Book{Dir: ledger.SystemDir}, config.LocalHost); err != nil {
+		return past, err
+	}
+	delete(logs, p.auditPath())
+	merged, audits := newMerge(all), audits{}
+	for _, path := range append([]string{p.auditPath()}, slices.Sorted(maps.Keys(logs))...) {
+		for _, log := range audits.read(path) {
+			merged.add(log)
+		}
+	}
+	past.Events, past.Skipped = merged.all, audits.skipped
+	past.live, _ = p.Survey(ctx) // a GPU that cannot be read keeps its UUID
+	for i := range past.Events {
+		e := &past.Events[i]
+		for _, h := range past.live.Hosts {
+			if g, is := past.live.GPU(h.Name, e.GPU); is {
 				e.Index = new(g.Index)
 			}
 		}
 	}
-	slices.SortStableFunc(merged.all, func(a, b public.Event) int { return EventTime(a).Compare(EventTime(b)) })
-	return merged.all, nil
+	slices.SortStableFunc(past.Events, func(a, b public.Event) int { return EventTime(a).Compare(EventTime(b)) })
+	return past, nil
 }
+
+// auditOf is the audit log of the project of an event of the ledger.
+func auditOf(e public.Event) string { return filepath.Join(e.Project, machine.ScratchDir, AuditFile) }
 
 // EventTime is when an event happened; the zero time where its log does not say.
 func EventTime(e public.Event) time.Time {
@@ -139,58 +157,104 @@ func keyOf(e public.Event) [4]string {
 	return [4]string{e.Lineage, e.GPU, e.Op, slice}
 }
 
-// add adds a line of an audit log, or names the event of the ledger that it is about.
-func (m *merge) add(line AuditLine) {
-	e := ofAudit(line)
-	alone := m.alone[keyOf(e)]
-	i := slices.IndexFunc(alone, func(i int) bool { return EventTime(m.all[i]).Sub(EventTime(e)).Abs() <= nearby })
-	if i < 0 || e.Outcome == "interrupted" {
-		m.all = append(m.all, e)
-		return
-	}
-	known := &m.all[alone[i]]
-	known.Session, known.Command, known.Host = e.Session, e.Command, e.Host
-	m.alone[keyOf(e)] = slices.Delete(alone, i, i+1)
-}
-
-// mostAudited bounds the audit logs that are read, in bytes: any user can name many in the ledger.
-const mostAudited = 64 << 20
-
-// readAudit reads an audit log with its older files, as far as the user may and as there are bytes left. Its owner can
-// write any line into it: one about another user says so.
-func readAudit(path string, left *int64) (all []AuditLine) {
-	for _, path := range slices.Backward(append([]string{path}, olderAudits(path)...)) {
-		info, err := os.Stat(path)
-		if err != nil || info.Size() > *left || info.Size() > 2*maxAudit {
+// add adds the lines of an audit log, or names the events of the ledger that they are about. Its owner can write any line
+// into it: it names only events of its owner's project that its owner made, or root for them.
+func (m *merge) add(log auditLog) {
+	for _, line := range log.lines {
+		e := ofAudit(line)
+		if of := filepath.Dir(filepath.Dir(log.path)); e.Project != of {
+			e.Project, e.State = of, "" // whatever the line says
+		}
+		alone := m.alone[keyOf(e)]
+		i := slices.IndexFunc(alone, func(i int) bool {
+			known := m.all[i]
+			return log.of(known) && EventTime(known).Sub(EventTime(e)).Abs() <= nearby
+		})
+		if i < 0 || e.Outcome == "interrupted" {
+			m.all = append(m.all, e)
 			continue
 		}
-		data, err := durable.ReadFile(path)
-		if err != nil {
-			continue // another user's
+		known := &m.all[alone[i]]
+		known.Session, known.Command = e.Session, e.Command
+		m.alone[keyOf(e)] = slices.Delete(alone, i, i+1)
+	}
+}
+
+// auditLog is a file of an audit log.
+type auditLog struct {
+	path  string // of its newest file
+	owner agent.Subject
+	lines []AuditLine
+}
+
+// of reports whether an event of the ledger is one that the log is about.
+func (l auditLog) of(e public.Event) bool {
+	return auditOf(e) == l.path && (l.owner.UID == 0 || l.owner.UID == e.UID || l.owner.Name == e.For)
+}
+
+// audits are the audit logs that were read.
+type audits struct {
+	bytes   map[int]int64 // by the UID of their owners
+	skipped []error
+}
+
+// mostAudited bounds the audit logs of one user, in bytes: any user can name many in the ledger.
+const mostAudited = 64 << 20
+
+// read reads an audit log with its older files, as far as the user may. A line about another user than the owner says so.
+func (a *audits) read(path string) (all []auditLog) {
+	for _, file := range slices.Backward(append([]string{path}, olderAudits(path)...)) {
+		data, uid, err := durable.ReadOwned(file, 2*maxAudit)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission): // another user's
+			continue
+		case err == nil && a.bytes[uid]+int64(len(data)) > mostAudited:
+			err = fmt.Errorf("%s: more than %d MiB of logs of one user", file, mostAudited>>20)
 		}
-		*left -= int64(len(data))
-		owner := int(info.Sys().(*syscall.Stat_t).Uid)
+		if err != nil {
+			a.skipped = append(a.skipped, err)
+			continue
+		}
+		if a.bytes == nil {
+			a.bytes = map[int]int64{}
+		}
+		a.bytes[uid] += int64(len(data))
+		log := auditLog{path: path, owner: agent.SubjectOf(uid)}
 		for text := range strings.Lines(string(data)) {
 			var line AuditLine
 			if json.Unmarshal([]byte(text), &line) != nil {
 				continue
 			}
-			if owner != 0 && line.UID != owner {
-				line.User = fmt.Sprintf("%s (by the log of %s)", line.User, agent.SubjectOf(owner).Name)
+			switch {
+			case uid == 0:
+			case line.UID == uid:
+				line.User = log.owner.Name
+			default:
+				line.User = fmt.Sprintf("%s (by the log of %s)", line.User, log.owner.Name)
 			}
-			all = append(all, line)
+			log.lines = append(log.lines, line)
 		}
+		all = append(all, log)
 	}
 	return all
 }
 
-// GPUOf finds the UUID of a GPU that the user names by its index or the start of its UUID, among those of events.
-func GPUOf(events []public.Event, typed string) (uuid string, err error) {
+// GPU finds the UUID of a GPU that the user names by its index or the start of its UUID, among those that can be read and
+// those of events.
+func (p Past) GPU(typed string) (uuid string, err error) {
 	found := map[string]bool{}
-	for _, e := range events {
-		if e.GPU != "" && (e.Index != nil && fmt.Sprint(*e.Index) == typed || strings.HasPrefix(strings.ToLower(e.GPU), strings.ToLower(typed)) && len(typed) > len("GPU-")) {
-			found[e.GPU] = true
+	add := func(uuid string, index *int) {
+		if uuid != "" && (index != nil && fmt.Sprint(*index) == typed || strings.HasPrefix(strings.ToLower(uuid), strings.ToLower(typed)) && len(typed) > len("GPU-")) {
+			found[uuid] = true
 		}
+	}
+	for _, h := range p.live.Hosts {
+		for _, g := range h.GPUs {
+			add(g.UUID, &g.Index)
+		}
+	}
+	for _, e := range p.Events {
+		add(e.GPU, e.Index)
 	}
 	switch names := slices.Sorted(maps.Keys(found)); len(names) {
 	case 0:

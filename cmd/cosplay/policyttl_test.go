@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestPrivilegedTTL: the rules of a host limit the ttl of sessions at its line, and give one to sessions without; root keeps
@@ -43,6 +44,15 @@ func TestPrivilegedTTL(t *testing.T) {
 	}
 	m.fails(bob, project, []string{installed, "extend", "worker", "7h"}, "would have 8h59m", "Fix: extend it by less")
 	m.run(bob, project, installed, "extend", "worker", "5h")
+
+	// One that has expired gets no more.
+	write(`ttl = "2s"`)
+	m.run(bob, project, installed, "apply", "--auto-approve", "--replace", "worker-0", "--replace", "worker-1")
+	time.Sleep(2100 * time.Millisecond)
+	m.run(bob, project, installed, "expire")
+	m.fails(bob, project, []string{installed, "extend", "worker", "1000h"}, "Fix: extend it by less")
+	m.run(bob, project, installed, "extend", "worker", "1h")
+	m.run(bob, project, installed, "apply", "--auto-approve")
 
 	// A change of a session that runs is limited, and one that stays as it is is not.
 	write(`ttl = "9h"`)

@@ -204,7 +204,7 @@ type Extension struct {
 
 // Extend gives sessions more time. Names are as users type them. The caller has the lock.
 func (p *Project) Extend(ctx context.Context, names []string, by resource.Seconds) ([]Extension, error) {
-	prior, _, err := p.Refresh(ctx)
+	prior, live, err := p.Refresh(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -226,8 +226,11 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 		if i := slices.IndexFunc(next.Expired, func(e resource.Expired) bool { return e.Address == a }); i >= 0 {
 			extension.To, extension.Down = max(extension.To, next.Expired[i].ExtendedTo+resource.Moment(by)), true
 			next.Expired[i].ExtendedTo = extension.To
-			if err := p.refuseLonger("", []string{"*"}, resource.Seconds(extension.To-now)); err != nil {
-				return nil, err
+			for _, h := range live.Hosts { // it is on no GPU, and may get any
+				every := prose.Each(h.GPUs, func(g resource.GPU) string { return g.UUID })
+				if err := p.refuseLonger(h.Name, every, resource.Seconds(extension.To-now)); err != nil {
+					return nil, err
+				}
 			}
 		}
 		if i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.Address == a }); i >= 0 {

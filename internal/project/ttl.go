@@ -40,7 +40,9 @@ func (p *Project) ttlRules() func(host string, gpus []string) (agent.TTL, error)
 	return func(host string, gpus []string) (agent.TTL, error) {
 		h, err := p.Host(host)
 		switch {
-		case err != nil || p.Machine.Book(h).Dir != ledger.SystemDir || who.UID == 0 || errors.Is(unread, fs.ErrPermission):
+		case err != nil:
+			return agent.TTL{}, err
+		case p.Machine.Book(h).Dir != ledger.SystemDir || who.UID == 0 || errors.Is(unread, fs.ErrPermission):
 			return agent.TTL{}, nil
 		case unread != nil:
 			return agent.TTL{}, unread
@@ -92,8 +94,7 @@ func (p *Project) checkTTL(f *preflight.Flight) {
 	}
 }
 
-// refuseLonger refuses to extend a session beyond what the rules permit from now. An expired session is on no GPU: the
-// rules for all GPUs apply to it.
+// refuseLonger refuses to extend a session beyond what the rules for some GPUs permit from now.
 func (p *Project) refuseLonger(host string, gpus []string, left resource.Seconds) error {
 	rules := p.ttlRules()
 	if rules == nil {

@@ -73,6 +73,7 @@ func TestGolden(t *testing.T) {
 		{"mig-stays-off", rackWith(func(g *GPU) { g.FixedMIG = true }, "h200"), ask("lab", "worker", 2, "2060")},
 		{"no-new-slices", rackWith(func(g *GPU) { g.MIG, g.NoSlices, g.FixedMIG = true, true, true }, "h200"), ask("lab", "worker", 1, "2060")},
 		{"power-stays", rackWith(func(g *GPU) { g.FixedPower, g.PowerMW = true, 320_000 }, "h200"), ask("lab", "worker", 7, "2060")},
+		{"power-stays-max-error", rackWith(func(g *GPU) { g.FixedPower, g.PowerMW = true, 320_000 }, "h200"), with(ask("lab", "worker", 7, "2060"), atMost(0.1))},
 		{"busy", rackWith(func(g *GPU) { g.Busy = true }, "h200", "h200"), ask("lab", "worker", 2, "3090")},
 		{"busy-alone", rackWith(func(g *GPU) { g.Busy, g.Hindered = true, true }, "h200"), ask("lab", "worker", 1, "2060")},
 		{"busy-accepted", rackWith(func(g *GPU) { g.Busy, g.Hindered = true, true }, "h200"), with(ask("lab", "worker", 1, "2060"), atMost(20))},

@@ -2,10 +2,12 @@ package place
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -69,6 +71,55 @@ func (c *card) neededPower() int {
 // underpowered reports whether the card needs more than its power limit, which may not be changed.
 func (c *card) underpowered() bool {
 	return c.FixedPower && c.PowerMW > 0 && c.PowerMW < c.neededPower()
+}
+
+func (c *card) lackingPower() string {
+	return fmt.Sprintf("since the power limit stays at %d W and all that runs there needs about %d W", c.PowerMW/1000, c.neededPower()/1000)
+}
+
+// starved takes new sessions off the cards whose max_error does not permit what a power limit leaves them, the last ones first: each leaves
+// more for the others.
+func (f *fleet) starved(cards []*card) (all []Refusal) {
+	of := map[*class]int{} // in all
+	for {
+		c, s := f.mostStarved(cards)
+		if c == nil {
+			for _, r := range all {
+				slices.Reverse(r.Addresses)
+			}
+			return all
+		}
+		i, known := of[s.class]
+		if !known {
+			i, of[s.class], all = len(all), len(all), append(all, Refusal{Advice: c.starves(s)})
+		}
+		address := f.requests[s.request].Address
+		all[i].Addresses = append(all[i].Addresses, address)
+		for _, other := range cards {
+			other.occupants = slices.DeleteFunc(other.occupants, func(o occupant) bool { return f.requests[o.request].Address == address })
+		}
+	}
+}
+
+// mostStarved finds the last new session whose max_error does not permit what it gets; no card if there is none.
+func (f *fleet) mostStarved(cards []*card) (on *card, last occupant) {
+	for _, c := range cards {
+		for _, s := range c.occupants {
+			first, _ := s.class.errors(c.fit(s))
+			if f.requests[s.request].Kept == nil && c.underpowered() && first > s.class.maxError() && (on == nil || s.request > last.request) {
+				on, last = c, s
+			}
+		}
+	}
+	return on, last
+}
+
+// starves says what a session gets, and why that is too little.
+func (c *card) starves(s occupant) prose.Advice {
+	first, _ := s.class.errors(c.fit(s))
+	return prose.Advice{What: fmt.Sprintf("%s on %s would be off by %s, %s; fit.max_error is %d %%", s.class.target.ShortName(), c.label(), deviation(c.fit(s), s.class.options.Prefer),
+		c.lackingPower(), percentUp(s.class.maxError())),
+		Fix: fmt.Sprintf("fit.max_error = \"%d%%\", fewer sessions, or another GPU", percentUp(first))}
 }
 
 // fit is what a session gets at the card's clock, or at the one that the power limit permits while all are busy.

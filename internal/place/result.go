@@ -14,6 +14,7 @@ func (f *fleet) result() Result {
 	cards := slices.Clone(f.cards)
 	slices.SortFunc(cards, (*card).compare)
 	r := Result{Warnings: f.warnings, Placed: make([]Placed, 0, len(f.requests))}
+	starved := f.starved(cards)
 	var dear prose.Groups[Warning]
 	worst, on := f.worst(cards), f.cardsOf(cards)
 	for _, c := range cards {
@@ -53,7 +54,7 @@ func (f *fleet) result() Result {
 		w.Text = resource.AddressNames(w.Sessions, 3) + ": " + text
 		r.Warnings = append(r.Warnings, w)
 	}
-	r.Refused = f.refusals()
+	r.Refused = append(f.refusals(), starved...)
 	return r
 }
 
@@ -68,7 +69,7 @@ func (f *fleet) price(c *card, cl *class, p Placed, on []*card) Warning {
 	}
 	note, alone := "off by "+deviation(p.Fit, cl.options.Prefer), deviation(p.Alone, cl.options.Prefer)
 	if c.underpowered() {
-		note += fmt.Sprintf(", since the power limit stays at %d W and all that runs there needs about %d W", c.PowerMW/1000, c.neededPower()/1000)
+		note += ", " + c.lackingPower()
 	}
 	switch {
 	case shared:

@@ -205,7 +205,7 @@ func (f *fleet) worst(cards []*card) map[resource.Address]*card {
 				continue
 			}
 			address := f.requests[s.request].Address
-			first, _ := s.class.errors(c.model.at(s.class, s.slice, c.clockMHz))
+			first, _ := s.class.errors(c.fit(s))
 			if worst[address] == nil || first > most[address] {
 				worst[address], most[address] = c, first
 			}

@@ -23,14 +23,18 @@ type channelAddress struct {
 	OriginPort uint32
 }
 
-// direct connects one channel of ssh -L or -D with an address.
-func direct(offer ssh.NewChannel) {
+// dialAddress connects with the address of a channel of ssh -L or -D.
+func dialAddress(offer ssh.NewChannel) (net.Conn, error) {
 	var to channelAddress
-	if ssh.Unmarshal(offer.ExtraData(), &to) != nil {
-		_ = offer.Reject(ssh.ConnectionFailed, "no address")
-		return
+	if err := ssh.Unmarshal(offer.ExtraData(), &to); err != nil {
+		return nil, err
 	}
-	out, err := net.DialTimeout("tcp", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))), dialPatience)
+	return net.DialTimeout("tcp", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))), dialPatience)
+}
+
+// connect joins a channel with what it asks for.
+func connect(offer ssh.NewChannel, dial func(ssh.NewChannel) (net.Conn, error)) {
+	out, err := dial(offer)
 	if err != nil {
 		_ = offer.Reject(ssh.ConnectionFailed, err.Error())
 		return
@@ -102,27 +106,25 @@ type bindAddress struct {
 
 func (a bindAddress) key() string { return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port))) }
 
-// serve answers requests about the connection as a whole.
-func (f *forwards) serve(requests <-chan *ssh.Request) {
-	for r := range requests {
-		var address bindAddress
-		var at struct{ Path string }
-		var ok bool
-		var answer []byte
-		isPort, isSocket := ssh.Unmarshal(r.Payload, &address) == nil, ssh.Unmarshal(r.Payload, &at) == nil
-		switch {
-		case isPort && r.Type == "tcpip-forward":
-			ok, answer = f.listen(address)
-		case isPort && r.Type == "cancel-tcpip-forward":
-			ok = f.cancel(address.key())
-		case isSocket && r.Type == "streamlocal-forward@openssh.com":
-			ok = f.listenAt(at.Path)
-		case isSocket && r.Type == "cancel-streamlocal-forward@openssh.com":
-			ok = f.cancel(socketKey(at.Path))
-		}
-		if r.WantReply {
-			_ = r.Reply(ok, answer)
-		}
+// answer serves a request about the connection as a whole.
+func (f *forwards) answer(r *ssh.Request) {
+	var address bindAddress
+	var at struct{ Path string }
+	var ok bool
+	var answer []byte
+	isPort, isSocket := ssh.Unmarshal(r.Payload, &address) == nil, ssh.Unmarshal(r.Payload, &at) == nil
+	switch {
+	case isPort && r.Type == "tcpip-forward":
+		ok, answer = f.listen(address)
+	case isPort && r.Type == "cancel-tcpip-forward":
+		ok = f.cancel(address.key())
+	case isSocket && r.Type == "streamlocal-forward@openssh.com":
+		ok = f.listenAt(at.Path)
+	case isSocket && r.Type == "cancel-streamlocal-forward@openssh.com":
+		ok = f.cancel(socketKey(at.Path))
+	}
+	if r.WantReply {
+		_ = r.Reply(ok, answer)
 	}
 }
 

@@ -206,7 +206,7 @@ func TestUnixSockets(t *testing.T) {
 	if data, err := os.ReadFile(remote); string(data) != "mine\n" {
 		t.Errorf("the file in its place: %q, %v", data, err)
 	}
-	conn, _ := w.dial(t)
+	conn, requests := w.dial(t)
 	twice := ssh.Marshal(struct{ Path string }{remote + "2"})
 	for i := range 2 {
 		if ok, _, err := conn.SendRequest("streamlocal-forward@openssh.com", true, twice); ok != (i == 0) || err != nil {
@@ -217,5 +217,19 @@ func TestUnixSockets(t *testing.T) {
 		t.Errorf("the first socket after a second request: %v", err)
 	} else {
 		c.Close()
+	}
+	client := ssh.NewClient(conn, nil, requests)
+	for i := range 10 { // a session that its client opens without waiting for an answer, as OpenSSH does, finds the socket
+		path := fmt.Sprint(remote, "-", i)
+		if _, _, err := conn.SendRequest("streamlocal-forward@openssh.com", false, ssh.Marshal(struct{ Path string }{path})); err != nil {
+			t.Fatal(err)
+		}
+		session, err := client.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := session.CombinedOutput("test -S " + path); err != nil {
+			t.Errorf("%s: %v %s", path, err, out)
+		}
 	}
 }

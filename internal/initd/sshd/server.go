@@ -192,20 +192,39 @@ func (s *Server) welcome(raw *visitor) {
 	gone := make(chan struct{})
 	defer close(gone)
 	go s.keepAlive(conn, gone)
-	go forwards.serve(requests)
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
-	for c := range channels {
-		switch c.ChannelType() {
-		case "session":
-			sessions.Go(func() { s.session(conn, c) })
-		case "direct-tcpip":
-			go direct(c)
-		case "direct-streamlocal@openssh.com":
-			go s.directSocket(c)
-		default:
-			_ = c.Reject(ssh.UnknownChannelType, "not served here") // fails if the client has disconnected
+	for {
+		select {
+		case r := <-requests:
+			if r == nil {
+				requests = nil
+				continue
+			}
+			forwards.answer(r)
+		case c := <-channels:
+			if c == nil {
+				return
+			}
+			for len(requests) > 0 { // a session finds the ports and sockets for which its client asked first
+				forwards.answer(<-requests)
+			}
+			s.serveChannel(conn, c, &sessions)
 		}
+	}
+}
+
+// serveChannel starts what a channel is for. Sessions are waited for when the connection ends.
+func (s *Server) serveChannel(conn *ssh.ServerConn, c ssh.NewChannel, sessions *sync.WaitGroup) {
+	switch c.ChannelType() {
+	case "session":
+		sessions.Go(func() { s.session(conn, c) })
+	case "direct-tcpip":
+		go connect(c, dialAddress)
+	case "direct-streamlocal@openssh.com":
+		go connect(c, s.dialSocket)
+	default:
+		_ = c.Reject(ssh.UnknownChannelType, "not served here") // fails if the client has disconnected
 	}
 }
 

@@ -116,32 +116,21 @@ func (s *Server) socket(what, path string) (*os.File, error) {
 // socketAddress is the payload that opens a channel to a Unix socket.
 type socketAddress struct{ Path, Reserved string }
 
-// directSocket connects one channel of ssh -L with a Unix socket.
-func (s *Server) directSocket(offer ssh.NewChannel) {
+// dialSocket connects with the Unix socket of a channel of ssh -L.
+func (s *Server) dialSocket(offer ssh.NewChannel) (net.Conn, error) {
 	var to struct {
 		Path, Reserved string
 		Port           uint32
 	}
-	if ssh.Unmarshal(offer.ExtraData(), &to) != nil {
-		_ = offer.Reject(ssh.ConnectionFailed, "no path")
-		return
+	if err := ssh.Unmarshal(offer.ExtraData(), &to); err != nil {
+		return nil, err
 	}
-	var out net.Conn
 	file, err := s.socket(dialSocket, to.Path)
-	if err == nil {
-		out, err = net.FileConn(file)
-		shut(file)
-	}
 	if err != nil {
-		_ = offer.Reject(ssh.ConnectionFailed, err.Error())
-		return
+		return nil, err
 	}
-	ch, requests, err := offer.Accept()
-	if err != nil {
-		shut(out)
-		return
-	}
-	join(ch, requests, out)
+	defer shut(file)
+	return net.FileConn(file)
 }
 
 // socketListener is a Unix socket of ssh -R, whose file is removed with it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,9 @@ func TestPrivilegedTenants(t *testing.T) {
 	m.run(0, "/", "cp", "-p", "/home/bob/fleet/cosplay.state.json", "/home/ann/fleet/")
 	if one := read(0, "ps").Projects[0]; one.Readable {
 		t.Errorf("the state of another user: %+v", one)
+	}
+	if said := m.run(0, "/home", installed, "ps"); !strings.Contains(said, fmt.Sprintf("/home/ann/fleet: state not read: it belongs to UID %d, and the project to UID %d.", bob, ann)) || strings.Contains(said, "sudo") {
+		t.Errorf("the state of another user: %s", said)
 	}
 
 	// A driver that does not answer leaves the ledger.

@@ -83,7 +83,7 @@ func (inv *invocation) machineView(ctx context.Context) (view render.MachineView
 		return view, err
 	}
 	tenants := project.ReadTenants(live)
-	return render.MachineView{Unread: unread, Sessions: tenants.Sessions, Ends: tenants.Ends, Runs: tenants.Runs,
+	return render.MachineView{Unread: unread, Sessions: tenants.Sessions, Ends: tenants.Ends, Runs: tenants.Runs, Hidden: tenants.Hidden,
 		StatusView: render.StatusView{Tenants: true, Now: project.Now(), Live: live, Flags: inv.flags(), Lost: p.Lost(resource.Prior{}, live), KilledRuns: p.KilledRuns(live)}}, nil
 }
 

@@ -177,16 +177,20 @@ const (
 
 // ReadRecord reads a file of JSON like ReadFile. It refuses a file whose values could exceed the memory.
 func ReadRecord(path string) ([]byte, error) {
-	data, err := ReadFile(path)
+	data, _, err := ReadOwnedRecord(path, mostRecord)
+	return data, err
+}
+
+// ReadOwnedRecord is ReadRecord of at most so many bytes, with the UID of the owner of the file that was read.
+func ReadOwnedRecord(path string, most int64) (data []byte, uid int, err error) {
+	data, uid, err = ReadOwned(path, most)
 	switch {
 	case err != nil:
-		return nil, err
-	case len(data) > mostRecord:
-		return nil, fmt.Errorf("%s exceeds %d MiB, the limit of cosplay for such a file. Fix: name the right file", path, mostRecord>>20)
+		return nil, 0, err
 	case bytes.Count(data, []byte("{")) > mostObjects || bytes.Count(data, []byte("null")) > mostObjects:
-		return nil, fmt.Errorf("%s exceeds %d objects, the limit of cosplay for such a file. Fix: name the right file", path, mostObjects)
+		return nil, 0, fmt.Errorf("%s exceeds %d objects, the limit of cosplay for such a file. Fix: name the right file", path, mostObjects)
 	}
-	return data, nil
+	return data, uid, nil
 }
 
 // Sweep removes temporary files that killed writers have left beside a file or beside files whose names start with

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
@@ -67,17 +65,19 @@ type Tenants struct {
 	Sessions map[string][]resource.PriorSession
 	Ends     map[string]map[resource.Address]lifetime.End
 	Runs     map[string]string // the folders in which the projects were started that are a cosplay run
+	Hidden   map[string]error  // why a state was not read; fs.ErrPermission if its user and root may read it
 }
 
 // ReadTenants reads the states that the ledger names. Nothing is written: they belong to other users.
 func ReadTenants(live resource.Live) Tenants {
-	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]lifetime.End{}, map[string]string{}}
+	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]lifetime.End{}, map[string]string{}, map[string]error{}}
 	for _, h := range Holders(live) {
 		if dir, once := FolderOfRun(h.State); once {
 			all.Runs[h.Lineage] = dir
 		}
 		prior, err := stateOf(h)
 		if err != nil {
+			all.Hidden[h.Lineage] = err
 			continue
 		}
 		ends := map[resource.Address]lifetime.End{}
@@ -103,17 +103,12 @@ const mostOfOthers = 16 << 20
 
 // stateOf reads the state of a holder. Any user can name any path in the ledger: the file must be that user's.
 func stateOf(h resource.Holder) (prior resource.Prior, err error) {
-	info, err := os.Stat(h.State)
-	if err != nil {
-		return prior, err
-	}
-	uid := int(info.Sys().(*syscall.Stat_t).Uid)
-	if h.UID != nil && uid != *h.UID || info.Size() > mostOfOthers {
-		return prior, fs.ErrPermission
-	}
-	prior, err = state.Store{Path: h.State}.Load()
-	if err == nil && prior.Lineage != h.Lineage {
-		err = fs.ErrInvalid
+	prior, uid, err := state.Store{Path: h.State}.LoadOwned(mostOfOthers)
+	switch {
+	case err == nil && h.UID != nil && uid != *h.UID:
+		err = fmt.Errorf("it belongs to UID %d, and the project to UID %d", uid, *h.UID)
+	case err == nil && prior.Lineage != h.Lineage:
+		err = errors.New("it is the state of another project")
 	}
 	return prior, err
 }

@@ -2,8 +2,10 @@ package render
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +25,7 @@ type MachineView struct {
 	Sessions   map[string][]resource.PriorSession           // by lineage of the projects whose states the user may read
 	Ends       map[string]map[resource.Address]lifetime.End // of these sessions
 	Runs       map[string]string                            // by lineage: the folder in which a cosplay run was started
+	Hidden     map[string]error                             // by lineage: why the state was not read
 }
 
 // tenant is a project that holds GPUs of the machine.
@@ -30,6 +33,7 @@ type tenant struct {
 	resource.Holder // on its first GPU
 	held            []held
 	readable        bool
+	hidden          error // why it is not readable
 	sessions        []resource.PriorSession
 	folder          string // of its state, or in which a run was started
 	run, lost       bool
@@ -69,6 +73,7 @@ func (v MachineView) tenant(h resource.Holder) *tenant {
 	}
 	_, t.killed = v.KilledRuns[h.Lineage]
 	t.sessions, t.readable = v.Sessions[h.Lineage]
+	t.hidden = v.Hidden[h.Lineage]
 	return t
 }
 
@@ -130,7 +135,7 @@ func (p *page) tenantTable(v MachineView) {
 	t := &table{columns: []column{{title: "USER"}, {title: "PROJECT"}, {title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "SINCE"}, {title: "LEFT"}}, spare: []string{"TARGET"}}
 	hidden := false
 	for _, one := range v.tenants() {
-		hidden = hidden || !one.readable && !one.lost
+		hidden = hidden || errors.Is(one.hidden, fs.ErrPermission)
 		first := true
 		add := func(session line, target, gpu, slice, since string, left line) {
 			who, where := text(one.User), text(one.where())
@@ -187,6 +192,8 @@ func (t *tenant) note() line {
 		return join(inked(drifted, "killed."), text(" To take it down: "+suggest("reset", []string{"--chdir", t.folder})))
 	case t.lost:
 		return join(inked(drifted, "state lost."), text(" To release its GPUs: "+suggest("reset", []string{"--holder", resource.ShortLineage(t.Lineage)})))
+	case t.hidden != nil && !errors.Is(t.hidden, fs.ErrPermission):
+		return join(inked(drifted, "state not read:"), text(" "+prose.Stop(t.hidden.Error())))
 	}
 	return nil
 }

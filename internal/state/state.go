@@ -43,6 +43,15 @@ func (s Store) Load() (resource.Prior, error) {
 	return prior, err
 }
 
+// LoadOwned is Load of at most so many bytes, with the UID of the owner of the file.
+func (s Store) LoadOwned(most int64) (prior resource.Prior, uid int, err error) {
+	data, uid, err := durable.ReadOwnedRecord(s.Path, most)
+	if err == nil {
+		_, prior, err = s.decode(data)
+	}
+	return prior, uid, err
+}
+
 // read also returns the file's bytes; nil without a file.
 func (s Store) read() ([]byte, resource.Prior, error) {
 	data, err := durable.ReadRecord(s.Path)
@@ -52,6 +61,10 @@ func (s Store) read() ([]byte, resource.Prior, error) {
 	if err != nil {
 		return nil, resource.Prior{}, fmt.Errorf("reading the state: %w", err)
 	}
+	return s.decode(data)
+}
+
+func (s Store) decode(data []byte) ([]byte, resource.Prior, error) {
 	prior, refusal := decode(data)
 	if refusal != nil {
 		return data, resource.Prior{}, s.refuse(refusal)

@@ -59,15 +59,14 @@ race: lib ## the tests of the packages with goroutines, with the race detector
 INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc|TestTorch
 libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
 c_tests = $(GO) test $(TESTFLAGS) -count=1 ./internal/sim ./internal/disguise/...
-# All libraries, made again.
-rebuilt = $(MAKE) -s -B -j $(shell nproc) -C driver
+built = $(MAKE) -s -j $(shell nproc) -C driver
 
 sanitize: lib ## the tests of the C code, with the sanitizers of undefined behavior and of addresses
 	@$(with_judge); status=0; \
-	$(rebuilt) SANITIZE="undefined address" && \
+	$(built) SANITIZE="undefined address" && \
 	  $(c_tests) -exec 'env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(libasan)' -skip '$(INSPECT)' || status=1; \
-	$(rebuilt) SANITIZE=undefined && $(c_tests) -run '$(INSPECT)' || status=1; \
-	$(rebuilt); exit $$status
+	$(built) SANITIZE=undefined && $(c_tests) -run '$(INSPECT)' || status=1; \
+	$(built); exit $$status
 
 # Other versions of clang-format break some lines elsewhere.
 C_FILES := $(shell find driver internal scripts -name '*.[ch]')

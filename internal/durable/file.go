@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"syscall"
 
 	"github.com/google/renameio/v2"
@@ -105,12 +106,21 @@ func inherit(fresh *os.File, path string) error {
 	return fresh.Chown(int(of.Uid), int(of.Gid))
 }
 
+// making is held while folders are created: one without its owner yet would give the one below the wrong owner.
+var making sync.Mutex
+
 // MakeFolder creates a folder and those above it that are missing, each with the owner of the one above.
 func MakeFolder(path string, mode os.FileMode) error {
+	making.Lock()
+	defer making.Unlock()
+	return makeFolder(path, mode)
+}
+
+func makeFolder(path string, mode os.FileMode) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return os.MkdirAll(path, mode) // which fails if it is a file
 	}
-	if err := MakeFolder(filepath.Dir(path), mode); err != nil {
+	if err := makeFolder(filepath.Dir(path), mode); err != nil {
 		return err
 	}
 	if err := os.Mkdir(path, mode); err != nil {

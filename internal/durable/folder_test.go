@@ -1,10 +1,15 @@
 package durable
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+
+	"cosplay/internal/need"
 )
 
 // TestCanWriteIn checks that the error names the one folder or file that prevents writing, and that nothing is
@@ -35,5 +40,29 @@ func TestCanWriteIn(t *testing.T) {
 	}
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 4 {
 		t.Errorf("there are %v now, %v", all, err)
+	}
+}
+
+// TestFoldersOfOneOwner: folders that several threads create at the same time under a new one belong to the owner of what was there.
+func TestFoldersOfOneOwner(t *testing.T) {
+	need.Root(t)
+	base := t.TempDir()
+	if err := os.Chown(base, 1234, 1234); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 200 {
+		var all sync.WaitGroup
+		for i := range 4 {
+			path := filepath.Join(base, fmt.Sprint(round), fmt.Sprint(i))
+			all.Go(func() {
+				if err := MakeFolder(path, 0o755); err != nil {
+					t.Error(err)
+				}
+				if info, err := os.Stat(path); err != nil || info.Sys().(*syscall.Stat_t).Uid != 1234 {
+					t.Errorf("%s: %v", path, err)
+				}
+			})
+		}
+		all.Wait()
 	}
 }

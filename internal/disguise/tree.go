@@ -52,12 +52,14 @@ func oneTree(kind, of string, build func() (map[string]string, error)) (*tree, e
 	t := &tree{files: map[string]*shared.File{}, links: map[string]string{}, sealed: map[string]bool{}}
 	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&all, "%q %q\n", name, files[name])
+		content := files[name]
 		if kind == RealDir {
-			t.links[name] = files[name]
+			t.links[name] = content
 		} else {
-			t.files[name] = shared.NewFile(filepath.Base(name), []byte(files[name]), 0o644)
+			t.files[name] = shared.NewFile(filepath.Base(name), []byte(content), 0o644)
+			content = t.files[name].Name // which has its digest
 		}
+		fmt.Fprintf(&all, "%q %q\n", name, content)
 	}
 	t.name = kind + "-" + shared.Digest([]byte(all.String()))
 	trees[kind+of] = t

@@ -46,19 +46,20 @@ TESTFLAGS := -timeout 60m -parallel $(shell expr 2 \* $$(nproc))
 test: lib ## all tests
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) -count=1 ./...
 
-# The packages whose goroutines share data.
+# The packages whose goroutines share data. RACED=1 leaves them to make race, whose
+# run of their tests proves all that one without the detector does.
 RACE := ./internal/agent ./internal/apply ./internal/durable ./internal/initd/sshd ./internal/ledger \
 	./internal/observe ./internal/plan ./internal/project ./internal/recovery ./internal/runtime/... ./internal/selftest ./internal/worldtest
 
 # Without the option, each process of the detector waits a second before it ends.
 race: lib ## the tests of the packages with goroutines, with the race detector
-	@$(with_images); GORACE=atexit_sleep_ms=20 $(GO) test $(TESTFLAGS) -count=1 -race $(RACE)
+	@$(with_images); GORACE=atexit_sleep_ms=20 $(GO) test $(TESTFLAGS) -count=1 -vet=off -race $(RACE)
 
 # Programs preload the address sanitizer, so tests that inspect the libraries
 # themselves, or use another libc, cannot run with it.
 INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc|TestTorch
 libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
-c_tests = $(GO) test $(TESTFLAGS) -count=1 ./internal/sim ./internal/disguise/...
+c_tests = $(GO) test $(TESTFLAGS) -count=1 -vet=off ./internal/sim ./internal/disguise/...
 built = $(MAKE) -s -j $(shell nproc) -C driver
 
 sanitize: lib ## the tests of the C code, with the sanitizers of undefined behavior and of addresses
@@ -83,10 +84,11 @@ format-check: ## check the format of Go files, and of C files where clang-format
 	@if [ -n "$(CLANG_FORMAT)" ]; then $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); \
 	  else echo "clang-format 14 is not installed: the C files are not checked"; test -z "$$CI"; fi
 
+# golangci-lint has vet, so that go test needs not run it.
 check: lib format-check ## what must pass before a commit: format, vet, lint, tests
-	$(GO) vet ./...
 	@$(MAKE) --no-print-directory lint
-	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) ./...
+	@$(with_judge); $(with_images); \
+	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat))
 
 check-long: lib ## the fuzzers, a minute each; all tables of packings and 100,000 random fleets; every function of the driver made unavailable
 	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/hostfile:FuzzDecode internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \

@@ -43,7 +43,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		return unknownCommand(cmd, args[0])
+		return unknownCommand(cmd, args[0], args[1:]...)
 	}
 	return cmd
 }
@@ -65,9 +65,9 @@ var terraformCommands = map[string]string{
 	"workspace": "give each its own state with --state FILE, and what differs with --var-file FILE",
 }
 
-// gpuCosplayCommands are those of gpu-cosplay, cosplay's predecessor, with today's.
+// gpuCosplayCommands are those of gpu-cosplay, cosplay's predecessor, with today's for an RTX 3090.
 var gpuCosplayCommands = map[string]string{
-	"up":   "cosplay apply, after cosplay init 3090 --count 2 has written cosplay.hcl; or cosplay run 3090 for one command",
+	"up":   "cosplay apply, after cosplay init 3090 has written cosplay.hcl; or cosplay run 3090 for one command",
 	"down": "cosplay destroy, for all sessions, or cosplay destroy --target SESSION, for one",
 }
 
@@ -98,12 +98,18 @@ func twoDashes(root *cobra.Command, args []string) []string {
 	return args
 }
 
-func unknownCommand(cmd *cobra.Command, name string) error {
+// unknownCommand is the error of a command that does not exist, with what follows its name.
+func unknownCommand(cmd *cobra.Command, name string, rest ...string) error {
 	if instead, is := terraformCommands[name]; is {
 		return fmt.Errorf("%q is not a command of %s: %s", name, cmd.CommandPath(), instead)
 	}
 	hint := cmd.CommandPath() + " --help lists the commands"
 	if instead, is := gpuCosplayCommands[name]; is {
+		for _, word := range rest {
+			if target, err := catalog.Target(word); err == nil {
+				instead = strings.ReplaceAll(instead, "3090", target.Key)
+			}
+		}
 		return fmt.Errorf("%q is not a command of %s; did you mean %s?", name, cmd.CommandPath(), instead)
 	}
 	if cmd.SuggestionsMinimumDistance <= 0 {
@@ -180,7 +186,7 @@ var valueWords = map[string]string{
 // unknownFlag suggests the most similar flag.
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	if words := cmd.Flags().Args(); cmd == cmd.Root() && len(words) > 0 && gpuCosplayCommands[words[0]] != "" {
-		return unknownCommand(cmd, words[0])
+		return unknownCommand(cmd, words[0], words[1:]...)
 	}
 	typed, name := "--"+e.GetSpecifiedName(), e.GetSpecifiedName()
 	if short := e.GetSpecifiedShortnames(); short != "" {

@@ -108,6 +108,8 @@ func unknownCommand(cmd *cobra.Command, name string, rest ...string) error {
 		for _, word := range rest {
 			if target, err := catalog.Target(word); err == nil {
 				instead = strings.ReplaceAll(instead, "3090", target.Key)
+			} else if !strings.HasPrefix(word, "-") {
+				instead = strings.ReplaceAll(instead, "SESSION", terminal.ShellWord(word))
 			}
 		}
 		return fmt.Errorf("%q is not a command of %s; did you mean %s?", name, cmd.CommandPath(), instead)
@@ -142,7 +144,11 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if _, err := catalog.Target(strings.Join(args, " ")); err == nil && (cmd.Name() == "plan" || cmd.Name() == "apply") {
 		return fmt.Errorf("%s reads the GPUs of the sessions from cosplay.hcl. Fix: cosplay init %[2]s writes one; cosplay fit %[2]s shows what the GPU can present", cmd.CommandPath(), terminal.ShellWords(args))
 	}
-	return fmt.Errorf("%s takes no arguments, but got %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	hint := "see " + cmd.CommandPath() + " --help"
+	if cmd.Flags().Lookup("target") != nil {
+		hint = "did you mean " + cmd.CommandPath() + " --target " + terminal.ShellWord(args[0]) + "?"
+	}
+	return fmt.Errorf("%s takes no arguments, but got %q; %s", cmd.CommandPath(), args[0], hint)
 }
 
 // wants refuses a number of arguments that the command's usage does not name.

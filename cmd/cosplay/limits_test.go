@@ -167,7 +167,7 @@ func pathologicals(t *testing.T) []pathological {
 		{name: "hash", files: local(`filesha256("t")`), links: map[string]string{"t": "large"}, fits: true},
 		{name: "state", files: local("1"), links: map[string]string{"cosplay.state.json": "/dev/zero"}, args: []string{"state", "list"}, want: pipes},
 		{name: "state-pipe", files: local("1"), links: map[string]string{"cosplay.state.json": "pipe"}, args: []string{"state", "list"}, want: pipes},
-		{name: "state-large", files: local("1"), links: map[string]string{"cosplay.state.json": "large"}, args: []string{"state", "list"}, want: "exceeds 256 MiB"},
+		{name: "state-large", files: local("1"), links: map[string]string{"cosplay.state.json": "large"}, args: []string{"state", "list"}, want: "exceeds 64 MiB"},
 		{name: "state-nulls", files: map[string]string{"cosplay.hcl": "", "cosplay.state.json": `{"sessions":[` + strings.Repeat("null,", 10_000_000) + `null]}`}, args: []string{"state", "list"}, want: "exceeds"},
 		{name: "state-objects", files: map[string]string{"cosplay.hcl": "", "cosplay.state.json": `{"sessions":[` + strings.Repeat("{},", 10_000_000) + `{}]}`}, args: []string{"state", "list"}, want: "exceeds"},
 		{name: "config-file", files: local("1"), args: []string{"validate", "--file", "/dev/zero"}, want: pipes},
@@ -188,10 +188,10 @@ func pathologicals(t *testing.T) []pathological {
 		}
 	}
 	for _, path := range []string{"/dev/zero", "pipe", "large"} {
-		want := cmp.Or(map[string]string{"large": "exceeds 256 MiB"}[path], pipes)
+		want := func(large string) string { return cmp.Or(map[string]string{"large": large}[path], pipes) }
 		all = append(all,
-			pathological{name: "var-file-" + filepath.Base(path), files: local("1"), links: map[string]string{"t": path}, args: []string{"validate", "--var-file", "t"}, want: want},
-			pathological{name: "plan-file-" + filepath.Base(path), files: local("1"), links: map[string]string{"t": path}, args: []string{"apply", "t"}, want: want})
+			pathological{name: "var-file-" + filepath.Base(path), files: local("1"), links: map[string]string{"t": path}, args: []string{"validate", "--var-file", "t"}, want: want("exceeds 256 MiB")},
+			pathological{name: "plan-file-" + filepath.Base(path), files: local("1"), links: map[string]string{"t": path}, args: []string{"apply", "t"}, want: want("exceeds 64 MiB")})
 	}
 	return all
 }

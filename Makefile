@@ -41,7 +41,7 @@ with_images = if ! timeout 10 docker version >/dev/null 2>&1 || ! scripts/test-i
 # The tests wait for processes and engines more than they compute, so more of them run
 # at once than there are processors. The time limit only ends a run that hangs: beside
 # other load the tests take several times as long as alone.
-TESTFLAGS := -timeout 90m -parallel $(shell expr 2 \* $$(nproc))
+TESTFLAGS := -timeout 60m -parallel $(shell expr 2 \* $$(nproc))
 
 test: lib ## all tests
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) -count=1 ./...
@@ -84,8 +84,8 @@ format-check: ## check the format of Go files, and of C files where clang-format
 	@if [ -n "$(CLANG_FORMAT)" ]; then $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); \
 	  else echo "clang-format 14 is not installed: the C files are not checked"; test -z "$$CI"; fi
 
-# golangci-lint has vet, so that go test needs not run it.
 check: lib format-check ## what must pass before a commit: format, vet, lint, tests
+	$(GO) vet ./...
 	@$(MAKE) --no-print-directory lint
 	@$(with_judge); $(with_images); \
 	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat))

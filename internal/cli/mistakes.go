@@ -108,7 +108,8 @@ func unknownCommand(cmd *cobra.Command, name string, rest ...string) error {
 		for _, word := range rest {
 			if target, err := catalog.Target(word); err == nil {
 				instead = strings.ReplaceAll(instead, "3090", target.Key)
-			} else if !strings.HasPrefix(word, "-") {
+			}
+			if !strings.HasPrefix(word, "-") {
 				instead = strings.ReplaceAll(instead, "SESSION", terminal.ShellWord(word))
 			}
 		}

@@ -59,6 +59,17 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestVerdictDuringTrial: what cosplay verify allocates to try a session is not judged.
+func TestVerdictDuringTrial(t *testing.T) {
+	own, err := catalog.Target("rtx-2060")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, used := verdict.Of(resource.Use{NowBytes: 3 << 30}, own, catalog.Targets()); used {
+		t.Errorf("a session that only a trial used: %s", v)
+	}
+}
+
 // TestVerdictOfPrograms: programs that went on with less memory ran, and an error says what is needed at least.
 func TestVerdictOfPrograms(t *testing.T) {
 	own, err := catalog.Target("rtx-2060")

@@ -72,7 +72,7 @@ func rootsFiles(in fs.FS, names []string) (all []string) {
 		})
 	}
 	for _, f := range found {
-		if f.Uid == 0 && (f.Mode&unix.S_IFMT == unix.S_IFDIR || f.Nlink <= seen[f.Ino]) {
+		if f.Uid == 0 && (f.Mode&unix.S_IFMT == unix.S_IFDIR || uint64(f.Nlink) <= seen[f.Ino]) {
 			all = append(all, f.path)
 		}
 	}

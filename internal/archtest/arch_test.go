@@ -48,6 +48,7 @@ var reads = map[string]string{
 	"internal/initd/launch":         "its own container",
 	"internal/initd/scp":            "its own container",
 	"internal/initd/sshd":           "its own container",
+	"internal/inside":               "the files of a session; what the kernel shows of the GPUs",
 	"internal/interrupt":            "signals",
 	"internal/ledger":               "the ledger of a host",
 	"internal/machine":              "who runs cosplay, and their ssh keys; which session folders exist",
@@ -185,6 +186,21 @@ func TestPure(t *testing.T) {
 						t.Errorf("%s is pure, but reaches %s through %s", pure, imported, reached)
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestNoEngine: what a session needs inside is made without a container engine.
+func TestNoEngine(t *testing.T) {
+	imports := map[string][]string{}
+	for _, p := range packages(t) {
+		imports[p.ImportPath] = p.Imports
+	}
+	for _, reached := range reach(imports, module+"internal/inside") {
+		for _, imported := range append(imports[reached], reached) {
+			if strings.HasPrefix(imported, "github.com/docker/docker/") || nameOf(imported) == runtimes {
+				t.Errorf("internal/inside reaches %s through %s", imported, reached)
 			}
 		}
 	}

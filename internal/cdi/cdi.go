@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,16 +41,24 @@ func Qualified(name string) string { return parser.QualifiedName(vendor, class, 
 
 // Edits is everything that CDI adds to a container with the device.
 type Edits struct {
-	Nodes  []File // device nodes
-	Mounts []File // read-only files and folders
+	Nodes  []File            // device nodes
+	Mounts []File            // files and folders
+	Env    map[string]string // variables of the container
 }
 
 // File is a path on the host and its path in the container.
-type File struct{ Host, Container string }
+type File struct {
+	Host, Container string
+	Writable        bool // of a mount; a program may always write to a device node
+}
 
-// void is NVIDIA's keyword for "no devices". If NVIDIA's runtime is the engine's default, it would otherwise read
-// this variable from the image and mount its own devices and driver libraries over cosplay's.
-const void = "NVIDIA_VISIBLE_DEVICES=void"
+// visible with void, NVIDIA's keyword for "no devices", is in every specification. If NVIDIA's runtime is the engine's
+// default, it would otherwise read this variable from the image and mount its own devices and driver libraries over
+// cosplay's.
+const (
+	visible = "NVIDIA_VISIBLE_DEVICES"
+	void    = "void"
+)
 
 // Write writes or replaces the specification of a session's device, and returns its path. The bytes do not depend on
 // the order of the edits.
@@ -108,7 +117,10 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	edits := specs.ContainerEdits{Env: []string{void}}
+	edits := specs.ContainerEdits{Env: []string{visible + "=" + void}}
+	for _, variable := range slices.Sorted(maps.Keys(e.Env)) {
+		edits.Env = append(edits.Env, variable+"="+e.Env[variable])
+	}
 	byPath := func(f File) string { return f.Container }
 	for _, n := range sorted(e.Nodes, byPath) {
 		// Without the node's numbers, which are then read when a container starts: nvidia-uvm's differ after every boot.
@@ -119,8 +131,12 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 		edits.DeviceNodes = append(edits.DeviceNodes, node)
 	}
 	for _, m := range sorted(e.Mounts, byPath) {
+		access := "ro"
+		if m.Writable {
+			access = "rw"
+		}
 		edits.Mounts = append(edits.Mounts, &specs.Mount{HostPath: m.Host, ContainerPath: m.Container,
-			Options: []string{"bind", "ro", "nosuid", "nodev", "rprivate"}})
+			Options: []string{"bind", access, "nosuid", "nodev", "rprivate"}})
 	}
 	if err := (&library.ContainerEdits{ContainerEdits: &edits}).Validate(); err != nil {
 		return nil, err
@@ -148,6 +164,9 @@ func (e Edits) check() error {
 			return fmt.Errorf("two things would be at %s in the container", f.Container)
 		}
 		taken[f.Container] = true
+	}
+	if _, set := e.Env[visible]; set {
+		return fmt.Errorf("%s is cosplay's own", visible)
 	}
 	return nil
 }

@@ -92,6 +92,26 @@ func devices(t *testing.T, dir string) []string {
 	return cache.ListDevices()
 }
 
+// TestEdits: a device carries variables and mounts that programs write to.
+func TestEdits(t *testing.T) {
+	path, err := Write(t.TempDir(), "worker-3", Edits{
+		Mounts: []File{{Host: "/a", Container: "/a"}, {Host: "/w", Container: "/workspace", Writable: true}},
+		Env:    map[string]string{"SEED": "14", "CUDA_VISIBLE_DEVICES": "0"},
+	})
+	check(t, err)
+	spec, err := library.ReadSpec(path, 0)
+	check(t, err)
+	edits := spec.Devices[0].ContainerEdits
+	if want := []string{"NVIDIA_VISIBLE_DEVICES=void", "CUDA_VISIBLE_DEVICES=0", "SEED=14"}; !slices.Equal(edits.Env, want) {
+		t.Errorf("the variables are %q", edits.Env)
+	}
+	for i, access := range []string{"ro", "rw"} {
+		if m := edits.Mounts[i]; m.Options[1] != access {
+			t.Errorf("%s is mounted with %q", m.ContainerPath, m.Options)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	at := func(path string) File { return File{Host: path, Container: path} }
 	for name, c := range map[string]struct {
@@ -104,8 +124,9 @@ func TestRefused(t *testing.T) {
 		"a relative mount":      {"w", Edits{Mounts: []File{{Host: "lib", Container: "/lib"}}}, "clean absolute path"},
 		"a way out":             {"w", Edits{Mounts: []File{at("/run/../etc/passwd")}}, "clean absolute path"},
 		"two in one place":      {"w", Edits{Mounts: []File{at("/a"), {Host: "/b", Container: "/a"}}}, "two things would be at /a"},
-		"a node under a mount":  {"w", Edits{Mounts: []File{at("/dev/null")}, Nodes: []File{{"/dev/null", "/dev/null"}}}, "two things"},
-		"a node without a host": {"w", Edits{Nodes: []File{{"", "/dev/null"}}}, "clean absolute path"},
+		"a node under a mount":  {"w", Edits{Mounts: []File{at("/dev/null")}, Nodes: []File{at("/dev/null")}}, "two things"},
+		"cosplay's variable":    {"w", Edits{Env: map[string]string{"NVIDIA_VISIBLE_DEVICES": "all"}}, "cosplay's own"},
+		"a node without a host": {"w", Edits{Nodes: []File{{Container: "/dev/null"}}}, "clean absolute path"},
 	} {
 		dir := t.TempDir()
 		if path, err := Write(dir, c.name, c.edits); err == nil || !strings.Contains(err.Error(), c.want) {

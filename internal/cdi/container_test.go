@@ -169,7 +169,7 @@ func fakeDriver(t *testing.T) driver {
 	for _, n := range e.Nodes {
 		f.want[0] = append(f.want[0], n.Container)
 	}
-	f.want[1] = []string{void}
+	f.want[1] = []string{visible + "=" + void}
 	for _, m := range e.Mounts {
 		f.want[2] = append(f.want[2], m.Container)
 	}

@@ -41,7 +41,7 @@ func TestNodes(t *testing.T) {
 }
 
 func TestNodesOfThisMachine(t *testing.T) {
-	if got := (Driver{}).node("/dev/nvidiactl"); got != (File{"/dev/nvidiactl", "/dev/nvidiactl"}) {
+	if got := (Driver{}).node("/dev/nvidiactl"); got != (File{Host: "/dev/nvidiactl", Container: "/dev/nvidiactl"}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"cosplay/internal/cdi"
 	"cosplay/internal/enginetest"
+	"cosplay/internal/inside"
 	"cosplay/internal/need"
 	"cosplay/internal/resource"
 )
@@ -45,7 +46,7 @@ func TestAccess(t *testing.T) {
 		{"nothing", system.Info{}, writable, "", "", noWay, "none: NVIDIA's container toolkit is not installed", "nvidia-ctk runtime configure"},
 	} {
 		t.Setenv("PATH", c.path)
-		r := Runtime{Engine: &Engine{info: c.info, specs: c.specs}, SimDir: c.simDir}
+		r := Runtime{Engine: &Engine{info: c.info}, Sessions: inside.Sessions{SimDir: c.simDir, Specs: c.specs}}
 		got := r.access()
 		if got.way != c.way || got.words != c.words {
 			t.Errorf("%s: %+v", c.name, got)
@@ -54,16 +55,16 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	podman := Runtime{Engine: &Engine{podman: true, specs: cdi.Dir, info: system.Info{ServerVersion: "4.3.1"}}}
+	podman := Runtime{Engine: &Engine{podman: true, info: system.Info{ServerVersion: "4.3.1"}}, Sessions: inside.Sessions{Specs: cdi.Dir}}
 	if got := podman.access().usable(); got == nil || !strings.Contains(got.Error(), "Podman 4.3.1 ignores requests for devices). Fix: install podman 5.4") {
 		t.Errorf("an old podman: %v", got)
 	}
 	podman.Engine.info.ServerVersion = "5.4.2"
-	if got := podman.Engine.injects(); !got {
+	if got := podman.Engine.injects(cdi.Dir); !got {
 		t.Error("podman, which does not report its folders, counts as an engine without CDI")
 	}
 	t.Setenv("PATH", hook)
-	podman.Engine.specs = locked
+	podman.Specs = locked
 	if got := podman.access(); got.way != noWay {
 		t.Errorf("podman ignores requests for NVIDIA's hook, and gets %+v", got)
 	}
@@ -93,11 +94,10 @@ func hardware(t *testing.T, e *enginetest.Engine, specs string) *world {
 func onMachine(t *testing.T, connected *Engine, specs string) *world {
 	t.Helper()
 	dir := t.TempDir()
-	connected.specs, connected.driver = specs, cdi.Driver{Root: filepath.Join(dir, "root")}
-	w := &world{Runtime: Runtime{
-		Engine: connected, Base: filepath.Join(dir, "sessions"), Host: hostName, Owner: resource.Owner{Lineage: random(), Key: "key"},
-		Library: install(t, filepath.Join(dir, "lib")),
-	}}
+	w := &world{Runtime: Runtime{Engine: connected, Sessions: inside.Sessions{
+		Base: filepath.Join(dir, "sessions"), Host: hostName, Owner: resource.Owner{Lineage: random(), Key: "key"},
+		Library: install(t, filepath.Join(dir, "lib")), Specs: specs, Driver: cdi.Driver{Root: filepath.Join(dir, "root")},
+	}}}
 	t.Cleanup(func() { w.sweep(t) })
 	const gpu, caps = "proc/driver/nvidia/gpus/0000:84:00.0/information", "proc/driver/nvidia/capabilities/gpu1/mig/gi9/"
 	for path, text := range map[string]string{
@@ -105,12 +105,12 @@ func onMachine(t *testing.T, connected *Engine, specs string) *world {
 		caps + "access":     "DeviceFileMinor: 84\n",
 		caps + "ci0/access": "DeviceFileMinor: 85\n",
 	} {
-		path = filepath.Join(connected.driver.Root, path)
+		path = filepath.Join(w.Driver.Root, path)
 		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		check(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	for _, node := range []string{"nvidiactl", "nvidia-uvm", "nvidia1", "nvidia-caps/nvidia-cap84", "nvidia-caps/nvidia-cap85"} {
-		path := filepath.Join(connected.driver.Root, "dev", node)
+		path := filepath.Join(w.Driver.Root, "dev", node)
 		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		check(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3)))) // as /dev/null
 	}
@@ -176,7 +176,7 @@ func TestDevice(t *testing.T) {
 	// An engine that injects devices itself is asked for the same one.
 	g, err := w.grant(context.Background(), access{way: byEngine}, w.s, w.given, true)
 	check(t, err)
-	if len(g.devices) != 1 || g.devices[0].Driver != "cdi" || !slices.Equal(g.devices[0].DeviceIDs, []string{cdi.Qualified(w.device(w.s.ID))}) || g.runtime != "" || len(g.mounts) != 0 {
+	if len(g.devices) != 1 || g.devices[0].Driver != "cdi" || !slices.Equal(g.devices[0].DeviceIDs, []string{cdi.Qualified(w.device(w.s.ID))}) || g.runtime != "" || len(g.Mounts) != 0 {
 		t.Errorf("granted: %+v", g)
 	}
 
@@ -188,11 +188,11 @@ func TestDevice(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(specs, "*-0123456789ab.json")); len(files) != 1 {
 		t.Errorf("another project's is not there")
 	}
-	check(t, other.removeDevice(w.s.ID))
+	check(t, other.RemoveDevice(other.device(w.s.ID)))
 	if files, _ := filepath.Glob(filepath.Join(specs, "*")); len(files) != 1 || !strings.Contains(files[0], w.Owner.Lineage) {
 		t.Errorf("there are %v", files)
 	}
-	check(t, w.removeDevice(w.s.ID))
+	check(t, w.RemoveDevice(w.device(w.s.ID)))
 
 	w.s.Slice.GPU = "GPU-elsewhere"
 	_, err = w.Prepare(context.Background(), w.s, w.given)
@@ -204,7 +204,7 @@ func TestDevice(t *testing.T) {
 // TestEngineDevice: an engine that injects devices gives a container its slice by cosplay's device.
 func TestEngineDevice(t *testing.T) {
 	e := engine(t)
-	if e.specs = cdi.Dir; !e.injects() || e.ignoresDevices() || !cdi.Writable(cdi.Dir) {
+	if !e.injects(cdi.Dir) || e.ignoresDevices() || !cdi.Writable(cdi.Dir) {
 		t.Skip("this engine injects no devices")
 	}
 	busybox(t, e)
@@ -250,7 +250,7 @@ func TestHook(t *testing.T) {
 	if got := path(); got != "/run/cosplay/lib:/image" {
 		t.Errorf("the image has one: %s", got)
 	}
-	w.s.Env[loaderPath] = "/mine"
+	w.s.Env[inside.LoaderPath] = "/mine"
 	w.prepare(t)
 	if got := path(); got != "/run/cosplay/lib:/mine" {
 		t.Errorf("the user has one: %s", got)
@@ -282,7 +282,7 @@ func TestNoDriver(t *testing.T) {
 	if _, knows := e.info.Runtimes[nvidiaRuntime]; knows {
 		need.Lacking(t, "this machine has NVIDIA's toolkit")
 	}
-	w.SimDir, w.Engine.specs = "", "/dev/null/cdi"
+	w.SimDir, w.Specs = "", "/dev/null/cdi"
 	_, err := w.Prepare(context.Background(), w.s, w.given)
 	words := "no way to give a container a GPU"
 	if e.ignoresDevices() {
@@ -294,46 +294,23 @@ func TestNoDriver(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), words) || len(w.labelled(t)) != 0 {
 		t.Errorf("%v, left %v", err, w.labelled(t))
 	}
-	w.Engine.info.Runtimes[nvidiaRuntime], w.Engine.specs = system.RuntimeWithStatus{}, t.TempDir()
-	w.Engine.driver.Root = t.TempDir()
+	w.Engine.info.Runtimes[nvidiaRuntime], w.Specs = system.RuntimeWithStatus{}, t.TempDir()
+	w.Driver.Root = t.TempDir()
 	if _, err := w.Prepare(context.Background(), w.s, w.given); err == nil || !strings.Contains(err.Error(), "the NVIDIA driver shows no GPU") {
 		t.Errorf("without a driver: %v", err)
 	}
 }
 
-// A container of several GPUs gets the nodes of all of them, and what they share once. NVIDIA's hook is asked for all.
-func TestAccessToSeveralGPUs(t *testing.T) {
-	root := t.TempDir()
-	for i, address := range []string{"0000:84:00.0", "0000:19:00.0", "0000:3b:00.0"} {
-		path := filepath.Join(root, "proc/driver/nvidia/gpus", address, "information")
-		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		check(t, os.WriteFile(path, fmt.Appendf(nil, "GPU UUID: \t GPU-%d\nDevice Minor: \t %d\n", i, i), 0o644))
-	}
-	check(t, os.MkdirAll(filepath.Join(root, "dev"), 0o755))
-	for _, node := range []string{"nvidiactl", "nvidia-uvm", "nvidia0", "nvidia1", "nvidia2"} {
-		check(t, unix.Mknod(filepath.Join(root, "dev", node), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3)))) // as /dev/null
-	}
+// TestHookOfSeveralGPUs: NVIDIA's hook is asked for all GPUs of a session.
+func TestHookOfSeveralGPUs(t *testing.T) {
 	s := resource.Session{
 		ID: "one", Slice: resource.Slice{Host: hostName, GPU: "GPU-2"}, More: []resource.Slice{{Host: hostName, GPU: "GPU-0"}},
-		Program: resource.Program{Env: map[string]string{loaderPath: "/mine"}},
+		Program: resource.Program{Env: map[string]string{inside.LoaderPath: "/mine"}},
 	}
-	given := resource.Handle{UUID: "GPU-2"}
-	r := Runtime{Engine: &Engine{driver: cdi.Driver{Root: root}}, Base: t.TempDir(), Library: install(t, filepath.Join(root, "lib"))}
-	nodes, err := r.nodes(s, given)
-	check(t, err)
-	var inside []string
-	for _, n := range nodes {
-		inside = append(inside, n.Container)
-	}
-	if want := []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia2", "/dev/nvidia0"}; !slices.Equal(inside, want) {
-		t.Errorf("the nodes are %v, want %v", inside, want)
-	}
-	g, err := r.grant(context.Background(), access{way: byHook}, s, given, true)
+	r := Runtime{Engine: &Engine{}, Sessions: inside.Sessions{Base: t.TempDir(), Library: install(t, t.TempDir())}}
+	g, err := r.grant(context.Background(), access{way: byHook}, s, resource.Handle{UUID: "GPU-2"}, true)
 	check(t, err)
 	if len(g.devices) != 1 || !slices.Equal(g.devices[0].DeviceIDs, []string{"GPU-2", "GPU-0"}) {
 		t.Errorf("the hook is asked for %+v", g.devices)
-	}
-	if env := r.config(s, given.UUID, nil).Env; env["CUDA_VISIBLE_DEVICES"] != "0,1" || env["NVIDIA_VISIBLE_DEVICES"] != "GPU-2,GPU-0" {
-		t.Errorf("the environment is %v", env)
 	}
 }

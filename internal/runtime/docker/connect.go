@@ -22,8 +22,6 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
-
-	"cosplay/internal/cdi"
 )
 
 // oldest is the API of Docker 20.10, the oldest that is tested.
@@ -45,9 +43,6 @@ type Engine struct {
 	client *client.Client
 	info   system.Info
 	podman bool // it is podman, which answers Docker's API
-
-	specs  string     // the folder of CDI specifications
-	driver cdi.Driver // NVIDIA's, of this machine
 
 	turns chan struct{} // taken while a session is prepared
 
@@ -184,7 +179,7 @@ func open(at endpoint) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Docker engine %s (%s): %w", at.host, cmp.Or(at.from, "the default"), err)
 	}
-	return &Engine{client: c, podman: strings.Contains(at.host, "podman"), specs: cdi.Dir, turns: make(chan struct{}, max(4, 2*runtime.NumCPU()))}, nil
+	return &Engine{client: c, podman: strings.Contains(at.host, "podman"), turns: make(chan struct{}, max(4, 2*runtime.NumCPU()))}, nil
 }
 
 // Close closes the connections to the engine.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/docker/docker/client"
 
+	"cosplay/internal/inside"
 	"cosplay/internal/resource"
 )
 
@@ -127,7 +128,7 @@ func TestSilentEngine(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
 		<-r.Context().Done()
 	})
-	r := Runtime{Engine: e, Base: t.TempDir(), Host: hostName, SimDir: t.TempDir()}
+	r := Runtime{Engine: e, Sessions: inside.Sessions{Base: t.TempDir(), Host: hostName, SimDir: t.TempDir()}}
 	_, err = r.List(ctx)
 	late("asking whether it is there", err)
 	r.Owner = resource.Owner{Lineage: "l", Key: "key"}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,11 +17,9 @@ import (
 
 	"cosplay/internal/initd"
 	"cosplay/internal/initd/environ"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
-
-// pipesInside is the folder of MPS in a container: programs find it without a variable.
-const pipesInside = "/tmp/nvidia-mps"
 
 const (
 	sshPort     = 22 // TCP, in the container
@@ -51,7 +47,7 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 		StopTimeout: &stopTimeout,
 	}
 	host := &container.HostConfig{
-		Mounts:        append(r.mounts(s, g), g.mounts...),
+		Mounts:        append(r.mounts(s, g.CUDA), prose.Each(g.Mounts, bind)...),
 		Runtime:       g.runtime,
 		ShmSize:       int64(cmp.Or(s.Spec.Limits.ShmMiB, shmMiB)) * mib,
 		RestartPolicy: restartPolicy(s.Spec),
@@ -155,7 +151,7 @@ const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
 
 // environment is that of the container itself, which docker exec shows.
 func (r Runtime) environment(s resource.Session, slice string, g grant) []string {
-	env := r.config(s, slice, g.env).Env
+	env := r.Environment(s, slice, g.Env)
 	delete(env, visibleDevices)
 	if g.visible != "" {
 		env[visibleDevices] = g.visible
@@ -165,21 +161,8 @@ func (r Runtime) environment(s resource.Session, slice string, g grant) []string
 
 // mounts are those of every session, and its volumes. Mounts and not binds, for which the
 // engine would create missing folders as root.
-func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
-	all := []mount.Mount{
-		bind(r.inside(s.ID), initd.Dir, true),
-		bind(s.Workspace, initd.WorkDir, false),
-	}
-	all = append(all, r.cover(s.ID, s.Workspace, initd.WorkDir)...)
-	if g.cuda {
-		all = append(all, bind(filepath.Join(r.inside(s.ID), usageFile), inContainer(usageFile), false))
-	}
-	if g.cuda && s.Emulates() {
-		all = append(all, bind(filepath.Join(r.inside(s.ID), reportFile), inContainer(reportFile), false))
-	}
-	if mps := (resource.MPS{Folder: s.MPS}); s.MPS != "" {
-		all = append(all, bind(mps.Pipes(), pipesInside, false))
-	}
+func (r Runtime) mounts(s resource.Session, cuda bool) []mount.Mount {
+	all := prose.Each(r.Mounts(s, cuda), bind)
 	for _, v := range s.Spec.Volumes {
 		kind := mount.TypeBind
 		if v.Named() {
@@ -187,40 +170,10 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 		}
 		all = append(all, mount.Mount{Type: kind, Source: v.Source, Target: v.Target, ReadOnly: v.ReadOnly})
 		if !v.Named() {
-			all = append(all, r.cover(s.ID, v.Source, v.Target)...)
+			all = append(all, prose.Each(r.Cover(s.ID, v.Source, v.Target), bind)...)
 		}
 	}
 	return all
-}
-
-// cover is a mount that hides the project's scratch folder, if it is in a folder that a session mounts at target. An
-// empty folder covers it, and not a tmpfs, which podman fills with what it covers.
-func (r Runtime) cover(session, folder, target string) []mount.Mount {
-	own := r.ownFolder(folder)
-	if own == "" {
-		return nil
-	}
-	return []mount.Mount{bind(r.empty(session), path.Join(target, filepath.ToSlash(own)), true)}
-}
-
-// scratch is the folder of a project's simulated hosts and session folders, which contain keys.
-const scratch = ".cosplay"
-
-// ownFolder is the path of the project's scratch folder in a workspace, "" if it is not there. No session should
-// change it by accident.
-func (r Runtime) ownFolder(workspace string) string {
-	resolved := func(path string) string {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return real
-		}
-		return path
-	}
-	inside, err := filepath.Rel(resolved(workspace), resolved(r.Base))
-	if err != nil || !filepath.IsLocal(inside) {
-		return ""
-	}
-	parts := strings.Split(inside, string(filepath.Separator))
-	return filepath.Join(parts[:slices.Index(parts, scratch)+1]...)
 }
 
 // hostname is the address of a session in the characters that a machine's name may have.

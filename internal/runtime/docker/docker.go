@@ -16,7 +16,9 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
 
+	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
+	"cosplay/internal/inside"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -25,13 +27,8 @@ import (
 
 // Runtime keeps the containers of one state on one host.
 type Runtime struct {
-	Engine  *Engine
-	Base    string         // the folder that holds the session folders of this state and host
-	Host    string         // its name in the configuration
-	Owner   resource.Owner // of the containers
-	Library string         // absolute path of the host's NVML library; "" is the system's
-	SimDir  string         // the folder of a simulated host, its library and state in it; "" for hardware
-	Version string         // of cosplay
+	Engine *Engine
+	inside.Sessions
 }
 
 // List lists the containers of all sessions, whatever their state.
@@ -105,7 +102,7 @@ func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, err
 		}
 		c := r.body(f, there)
 		if session == "" && c.State != resource.Stopped { // else its files are written again when it starts
-			sight, err := inspector.Glance(r.folder(id))
+			sight, err := inspector.Glance(r.Folder(id))
 			if err != nil {
 				return nil, err
 			}
@@ -244,5 +241,6 @@ var Driver = runtime.Driver{
 func (e *Engine) Open(h runtime.Host) runtime.Runtime { return e.open(h) }
 
 func (e *Engine) open(h runtime.Host) Runtime {
-	return Runtime{Engine: e, Base: h.Folders + folderSuffix, Host: h.Name, Owner: h.Owner, Library: h.Library, SimDir: h.SimDir, Version: h.Version}
+	return Runtime{Engine: e, Sessions: inside.Sessions{Base: h.Folders + folderSuffix, Host: h.Name, Owner: h.Owner, Library: h.Library,
+		SimDir: h.SimDir, Version: h.Version, Specs: cdi.Dir}}
 }

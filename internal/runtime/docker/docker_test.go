@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cosplay/internal/initd/inittest"
+	"cosplay/internal/inside"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -142,7 +143,7 @@ func TestManyAtOnce(t *testing.T) {
 		check(t, errs[i])
 		ports[made[i].SSHPort] = true
 		for _, file := range []string{"cosplay-init", facadeFile} {
-			info, err := os.Stat(filepath.Join(w.inside(sessions[i].ID), file))
+			info, err := os.Stat(filepath.Join(w.Inside(sessions[i].ID), file))
 			check(t, err)
 			inodes[info.Sys().(*syscall.Stat_t).Ino] = true
 		}
@@ -185,7 +186,7 @@ func TestTurns(t *testing.T) {
 		mu.Unlock()
 		http.Error(w, "{}", http.StatusInternalServerError)
 	})
-	w := world{Runtime: Runtime{Engine: e, Base: t.TempDir(), Host: hostName, SimDir: t.TempDir(), Owner: resource.Owner{Lineage: "l", Key: "key"}}}
+	w := world{Runtime: Runtime{Engine: e, Sessions: inside.Sessions{Base: t.TempDir(), Host: hostName, SimDir: t.TempDir(), Owner: resource.Owner{Lineage: "l", Key: "key"}}}}
 	var group sync.WaitGroup
 	for range 3 * limit {
 		s := w.session(t, "many")
@@ -248,7 +249,7 @@ func TestGrace(t *testing.T) {
 
 // TestSame: the same content in another slice is another container.
 func TestSame(t *testing.T) {
-	w := world{Runtime: Runtime{Owner: resource.Owner{Lineage: "l", Key: "key"}}, given: resource.Handle{UUID: "MIG-1"}}
+	w := world{Runtime: Runtime{Sessions: inside.Sessions{Owner: resource.Owner{Lineage: "l", Key: "key"}}}, given: resource.Handle{UUID: "MIG-1"}}
 	s := w.session(t, "one")
 	there := func(change func(*container.InspectResponse)) *container.InspectResponse {
 		c := &container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{State: &container.State{Status: container.StateExited}}, Config: &container.Config{Labels: w.labels(s, "MIG-1")}}
@@ -325,7 +326,7 @@ func TestForeign(t *testing.T) {
 }
 
 func TestUnprepareKeepsToItsFolder(t *testing.T) {
-	r := Runtime{Base: t.TempDir()}
+	r := Runtime{Sessions: inside.Sessions{Base: t.TempDir()}}
 	for _, wrong := range []string{"", ".", "..", "../sessions/worker-3", "/", "a/b"} {
 		if err := unprepare(context.Background(), r, wrong); err == nil {
 			t.Errorf("%q was taken for the id of a session", wrong)

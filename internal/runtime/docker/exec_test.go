@@ -203,14 +203,15 @@ func TestLogin(t *testing.T) {
 	if got := w.ssh(t, again.SSHPort, "echo", "$SEED"); got != "15" || again.ID == made.ID {
 		t.Errorf("after a replacement it says %q", got)
 	}
-	line, err := os.ReadFile(w.KnownHostsFile(w.s.ID))
+	line, err := os.ReadFile(filepath.Join(w.Folder(w.s.ID), "known_hosts"))
 	check(t, err)
 	if !regexp.MustCompile(`^cosplay-one-\w+,\[127\.0\.0\.1\]:\d+ ssh-ed25519 \S+ [0-9a-f]{16}\n$`).Match(line) {
 		t.Errorf("the line is %q", line)
 	}
 	// A host with another key is refused.
 	w.Owner.Key = "other"
-	check(t, os.WriteFile(w.KnownHostsFile(w.s.ID), []byte(w.KnownHosts(w.s.ID, w.s.Spec.SSH, again.SSHPort)), 0o600))
+	_, err = w.Know(w.s.ID, w.s.Spec.SSH, again.SSHPort)
+	check(t, err)
 	w.Owner.Key = "key"
 	if out, err := w.sshCommand(again.SSHPort, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "verification failed") {
 		t.Errorf("with another key: %v, %s", err, out)

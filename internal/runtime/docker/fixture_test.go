@@ -24,8 +24,10 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"cosplay/catalog"
+	"cosplay/driver"
 	"cosplay/internal/apply"
 	"cosplay/internal/initd/inittest"
+	"cosplay/internal/inside"
 	"cosplay/internal/need"
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
@@ -63,18 +65,24 @@ type world struct {
 
 const hostName = "lab"
 
+// Files that a container sees below /run/cosplay.
+const (
+	facadeFile     = "lib/" + driver.NVML
+	cudaFacadeFile = "lib/" + driver.CUDA
+	driverFile     = "driver/" + driver.NVML
+)
+
 // newWorld makes one; nil where there is no engine.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
 	check(t, os.Chmod(dir, 0o755))
-	w := &world{Runtime: Runtime{
-		Engine: engine(t),
+	w := &world{Runtime: Runtime{Engine: engine(t), Sessions: inside.Sessions{
 		Base:   filepath.Join(dir, "sessions"),
 		Host:   hostName,
 		Owner:  resource.Owner{Lineage: random(), Key: "key"},
 		SimDir: filepath.Join(dir, "sim"),
-	}}
+	}}}
 	w.Library = sim.LibraryPath(w.SimDir)
 	t.Cleanup(func() { w.sweep(t) })
 	busybox(t, w.Engine)
@@ -187,13 +195,13 @@ func (w *world) leave(t *testing.T) string {
 	t.Helper()
 	g, err := w.grant(context.Background(), w.access(), w.s, w.given, true)
 	check(t, err)
-	check(t, w.furnish(t.Context(), w.s, w.given, g, w.s.Spec.Image))
-	check(t, makeWorkspace(w.s.Workspace, w.s.Spec.User))
+	check(t, w.Furnish(w.s, w.given, g.Grant, nil))
+	check(t, inside.MakeWorkspace(w.s.Workspace, w.s.Spec.User))
 	port, err := freePort("127.0.0.1", 0)
 	check(t, err)
 	id, err := w.create(context.Background(), w.s, w.given.UUID, g, port)
 	check(t, err)
-	check(t, os.Remove(filepath.Join(w.inside(w.s.ID), "init.json")))
+	check(t, os.Remove(filepath.Join(w.Inside(w.s.ID), "init.json")))
 	return id
 }
 
@@ -234,7 +242,7 @@ func (w *world) exec(t *testing.T, in io.Reader, argv ...string) (out, failed st
 
 // sshCommand is the real client, which must know the host.
 func (w *world) sshCommand(port int, command ...string) *exec.Cmd {
-	args := append([]string{"-F", "none", "-o", "StrictHostKeyChecking=yes", "-o", "UserKnownHostsFile=" + w.KnownHostsFile(w.s.ID),
+	args := append([]string{"-F", "none", "-o", "StrictHostKeyChecking=yes", "-o", "UserKnownHostsFile=" + filepath.Join(w.Folder(w.s.ID), "known_hosts"),
 		"-o", "IdentitiesOnly=yes", "-i", w.key, "-p", fmt.Sprint(port), "jane@127.0.0.1"}, command...)
 	return exec.Command("ssh", args...)
 }
@@ -300,4 +308,9 @@ func check(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func present(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,9 +16,9 @@ import (
 
 	"cosplay/internal/cdi"
 	"cosplay/internal/initd"
+	"cosplay/internal/inside"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
-	"cosplay/internal/shared"
 )
 
 // TestInside checks a session from the inside, by exec and by ssh.
@@ -72,24 +71,11 @@ func TestInside(t *testing.T) {
 // TestOwnFolder: a session in whose workspace the project is finds an empty
 // folder in the place of the project's own, and cannot write there.
 func TestOwnFolder(t *testing.T) {
-	for _, c := range []struct{ workspace, base, want string }{
-		{"/p", "/p/.cosplay/sessions/default/lab.containers", ".cosplay"},
-		{"/home/jane", "/home/jane/p/.cosplay/sessions/default/lab.containers", "p/.cosplay"},
-		{"/", "/p/.cosplay/sessions", "p/.cosplay"},
-		{"/p/work", "/p/.cosplay/sessions", ""},
-		{"/p/.cosplay/work", "/p/.cosplay/sessions", ""},
-		{"/home/jane", "/home/jane/sessions", ""},
-		{"/p", "/p2/.cosplay/sessions", ""},
-	} {
-		if got := (Runtime{Base: c.base}).ownFolder(c.workspace); got != c.want {
-			t.Errorf("of %s in %s: %q, want %q", c.base, c.workspace, got, c.want)
-		}
-	}
 	w := newWorld(t)
 	project := w.s.Workspace
-	check(t, makeWorkspace(project, w.s.Spec.User))
-	check(t, os.Mkdir(filepath.Join(project, scratch), 0o755)) // what hides it has its mode
-	w.Base = filepath.Join(project, scratch, "sessions")
+	check(t, inside.MakeWorkspace(project, w.s.Spec.User))
+	check(t, os.Mkdir(filepath.Join(project, ".cosplay"), 0o755)) // what hides it has its mode
+	w.Base = filepath.Join(project, ".cosplay", "sessions")
 	w.s.Spec.SSH.Enabled = false
 	w.s.Spec.Volumes = []resource.Volume{{Source: project, Target: "/src", ReadOnly: true}}
 	w.prepare(t)
@@ -100,78 +86,13 @@ func TestOwnFolder(t *testing.T) {
 		}
 	}
 	// Some engines copy into a tmpfs what it covers.
-	for _, m := range w.mounts(w.s, grant{}) {
+	for _, m := range w.mounts(w.s, false) {
 		if m.Type == mount.TypeTmpfs {
 			t.Errorf("%s is a tmpfs", m.Target)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(project, "file")); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestHostKey: the key stays the same over a replacement, and is each session's and each state's own.
-func TestHostKey(t *testing.T) {
-	r := Runtime{Host: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}}
-	key := r.HostKey("worker-0")
-	other := r
-	other.Owner.Key = "other"
-	elsewhere := r
-	elsewhere.Host = "elsewhere"
-	if key != r.HostKey("worker-0") || !strings.HasPrefix(key, "ssh-ed25519 ") {
-		t.Errorf("the key is %q, then %q", key, r.HostKey("worker-0"))
-	}
-	for name, different := range map[string]string{"session": r.HostKey("worker-1"), "state": other.HostKey("worker-0"), "host": elsewhere.HostKey("worker-0")} {
-		if different == key {
-			t.Errorf("another %s has the same key", name)
-		}
-	}
-	any := resource.SSH{Bind: "0.0.0.0"}
-	line := r.KnownHosts("worker-0", any, 2222)
-	if !strings.HasPrefix(line, "cosplay-worker-0,[127.0.0.1]:2222 "+key+" ") || !r.knows(line, "worker-0", any, 2222) {
-		t.Errorf("the line is %q", line)
-	}
-	forged := strings.Replace(line, key, other.HostKey("worker-0"), 1)
-	if r.knows(forged, "worker-0", any, 2222) || r.knows(line, "worker-0", any, 2223) || r.knows(line, "worker-1", any, 2222) || other.knows(line, "worker-0", any, 2222) || r.knows("", "worker-0", any, 2222) {
-		t.Errorf("a line that is not the session's is known: %q", forged)
-	}
-}
-
-func TestFolder(t *testing.T) {
-	w := &world{Runtime: Runtime{Base: filepath.Join(t.TempDir(), "sessions"), Host: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}}}
-	s := w.session(t, "one")
-	s.Env["NVIDIA_DRIVER_CAPABILITIES"] = "all"
-	s.Command = []string{"sleep", "1"}
-	for range 2 { // again over the first
-		check(t, w.furnish(t.Context(), s, resource.Handle{UUID: "MIG-1"}, grant{env: map[string]string{"LD_LIBRARY_PATH": "/first"}}, s.Spec.Image))
-	}
-	modes := map[string]os.FileMode{".": 0o700, insideDir: 0o755, "inside/init.json": 0o600, "inside/host_key": 0o600, "inside/cosplay-init": 0o755, "inside/figures": 0o444, "inside/" + facadeFile: 0o755, "inside/" + driverFile: 0o644}
-	for path, mode := range modes {
-		if info, err := os.Stat(filepath.Join(w.folder(s.ID), path)); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v", path, info, err)
-		}
-	}
-	data, err := os.ReadFile(filepath.Join(w.inside(s.ID), "init.json"))
-	check(t, err)
-	var c initd.Config
-	check(t, json.Unmarshal(data, &c))
-	if err := c.Validate(); err != nil || c.User.Name != "jane" || !c.User.Sudo || !c.SSH.Enabled || !slices.Equal(c.Command, s.Command) || c.Env["NVIDIA_DRIVER_CAPABILITIES"] != "all" || c.Env["LD_LIBRARY_PATH"] != "/first" {
-		t.Errorf("cosplay-init gets %+v, %v", c, err)
-	}
-	// A program that a crash has left incomplete is repaired by the next process.
-	program, err := filepath.Glob(filepath.Join(w.Base, shared.Dir, "cosplay-init-*"))
-	check(t, err)
-	if len(program) != 1 {
-		t.Fatalf("shared programs: %v", program)
-	}
-	entries, err := os.ReadDir(w.inside(s.ID))
-	check(t, err)
-	if len(entries) != 9 {
-		t.Errorf("in the folder: %v", entries)
-	}
-	check(t, w.clear(s.ID))
-	if _, err := os.Stat(w.Base); err == nil {
-		t.Error("the shared folder stays")
 	}
 }
 
@@ -202,8 +123,8 @@ func TestOlderContainer(t *testing.T) {
 	ctx := context.Background()
 	g, err := w.grant(ctx, w.access(), w.s, w.given, false)
 	check(t, err)
-	check(t, w.furnish(t.Context(), w.s, w.given, g, w.s.Spec.Image))
-	check(t, makeWorkspace(w.s.Workspace, w.s.Spec.User))
+	check(t, w.Furnish(w.s, w.given, g.Grant, nil))
+	check(t, inside.MakeWorkspace(w.s.Workspace, w.s.Spec.User))
 	port, err := freePort("127.0.0.1", 0)
 	check(t, err)
 	id, err := w.create(ctx, w.s, w.given.UUID, g, port)
@@ -211,7 +132,7 @@ func TestOlderContainer(t *testing.T) {
 	if made := w.prepare(t); made.ID != id {
 		t.Errorf("it was replaced: %s, was %s", made.ID, id)
 	}
-	if out, _, _ := w.exec(t, nil, "sh", "-c", "ls /usr/lib64 /run/cosplay /run/cosplay/lib"); strings.Contains(out, "libcuda") || strings.Contains(out, usageFile) {
+	if out, _, _ := w.exec(t, nil, "sh", "-c", "ls /usr/lib64 /run/cosplay /run/cosplay/lib"); strings.Contains(out, "libcuda") || strings.Contains(out, inside.UsageFile) {
 		t.Errorf("it has %s", out)
 	}
 	if _, err := w.Usage(w.s.ID); !errors.Is(err, fs.ErrNotExist) {
@@ -224,7 +145,7 @@ func TestUsed(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.SSH.Enabled = false
 	w.prepare(t)
-	file, err := os.OpenFile(filepath.Join(w.inside(w.s.ID), usageFile), os.O_WRONLY, 0)
+	file, err := os.OpenFile(filepath.Join(w.Inside(w.s.ID), inside.UsageFile), os.O_WRONLY, 0)
 	check(t, err)
 	_, err = file.WriteAt(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 5812<<20), 3), 40) // peak, refused: driver/facade/usage.h
 	check(t, errors.Join(err, file.Close()))

@@ -50,7 +50,7 @@ func TestLeftovers(t *testing.T) {
 	}
 
 	// A container of another user has the folder, and it is not touched.
-	out, err := exec.Command("docker", "create", "-v", w.folder(w.s.ID)+":/x", tiny, "x").Output()
+	out, err := exec.Command("docker", "create", "-v", w.Folder(w.s.ID)+":/x", tiny, "x").Output()
 	check(t, err)
 	theirs := string(out[:12])
 	if all := leftovers(); len(all) != 0 {
@@ -72,7 +72,7 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("with another key: %+v, %v", all, err)
 	}
 	check(t, unprepare(ctx, w.Runtime, w.s.ID))
-	if _, err := os.Stat(w.folder(w.s.ID)); err == nil || len(leftovers()) != 0 || len(w.labelled(t)) != 0 {
+	if _, err := os.Stat(w.Folder(w.s.ID)); err == nil || len(leftovers()) != 0 || len(w.labelled(t)) != 0 {
 		t.Errorf("it was not removed: %+v", leftovers())
 	}
 }

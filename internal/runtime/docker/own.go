@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"cosplay/internal/initd"
+	"cosplay/internal/inside"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -44,17 +43,6 @@ func (r Runtime) called(session string) string {
 	return cmp.Or(r.Owner.Names[session], resource.BodyName(session))
 }
 
-// mac is a message authentication code of some words, which only the owner of the state can make.
-func (r Runtime) mac(words ...string) []byte {
-	content, err := json.Marshal(words)
-	if err != nil {
-		panic(err) // strings only: it cannot fail
-	}
-	sum := hmac.New(sha256.New, []byte(r.Owner.Key))
-	sum.Write(content)
-	return sum.Sum(nil)
-}
-
 func (r Runtime) labels(s resource.Session, slice string) map[string]string {
 	l := map[string]string{
 		labelLineage: r.Owner.Lineage,
@@ -78,7 +66,7 @@ func (r Runtime) labels(s resource.Session, slice string) map[string]string {
 }
 
 func (r Runtime) seal(l map[string]string) string {
-	return hex.EncodeToString(r.mac("seal", l[labelLineage], l[labelHost], l[labelSession], l[labelHash], l[labelSlice]))
+	return hex.EncodeToString(r.MAC("seal", l[labelLineage], l[labelHost], l[labelSession], l[labelHash], l[labelSlice]))
 }
 
 // owns reports whether a container belongs to this state and host. Labels can be forged, so they are sealed; or the
@@ -107,7 +95,7 @@ func (r Runtime) named(c container.Summary) bool {
 // furnished does not compare where the session folders are: a project may be moved.
 func furnished(c container.Summary) bool {
 	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool {
-		return m.Destination == initd.Dir && strings.HasSuffix(m.Source, string(filepath.Separator)+filepath.Join(c.Labels[labelSession], insideDir))
+		return m.Destination == initd.Dir && strings.HasSuffix(m.Source, string(filepath.Separator)+filepath.Join(c.Labels[labelSession], inside.Dir))
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/google/go-cmp/cmp"
 
+	"cosplay/internal/cdi"
+	"cosplay/internal/inside"
 	"cosplay/internal/resource"
 )
 
@@ -76,7 +78,7 @@ func TestRenamed(t *testing.T) {
 	if there, err := w.inspect(ctx, squatter); err != nil || there == nil {
 		t.Errorf("a foreign container was touched: %v", err)
 	}
-	if _, err := os.Stat(w.folder(w.s.ID)); err == nil {
+	if _, err := os.Stat(w.Folder(w.s.ID)); err == nil {
 		t.Error("the session folder stays")
 	}
 }
@@ -102,7 +104,7 @@ func TestCopies(t *testing.T) {
 	// With the folder copied too there is no telling: nothing is touched.
 	made = w.prepare(t)
 	check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
-	copied = w.foreign(t, "cosplay-test-"+random(), container.Config{Labels: there.Config.Labels}, &container.HostConfig{Mounts: []mount.Mount{bind(w.inside(w.s.ID), "/run/cosplay", true)}})
+	copied = w.foreign(t, "cosplay-test-"+random(), container.Config{Labels: there.Config.Labels}, &container.HostConfig{Mounts: []mount.Mount{bind(cdi.File{Host: w.Inside(w.s.ID), Container: "/run/cosplay"})}})
 	_, err = w.Prepare(ctx, w.s, w.given)
 	for doing, err := range map[string]error{"Prepare": err, "Unprepare": unprepare(ctx, w.Runtime, w.s.ID)} {
 		if err == nil || !strings.Contains(err.Error(), "has 2 containers and none is called "+w.s.BodyName()) || !strings.Contains(err.Error(), made.ID[:12]) || !strings.Contains(err.Error(), copied[:12]) {
@@ -152,7 +154,7 @@ func TestFailedRemoval(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "with code 127") || !strings.Contains(err.Error(), "the disk is on fire") {
 		t.Errorf("it says %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(w.inside(w.s.ID), "cosplay-init")); err != nil || len(w.labelled(t)) != 1 {
+	if _, err := os.Stat(filepath.Join(w.Inside(w.s.ID), "cosplay-init")); err != nil || len(w.labelled(t)) != 1 {
 		t.Errorf("there are %v, its folder: %v", w.labelled(t), err)
 	}
 	back()
@@ -168,7 +170,7 @@ func TestForeignNames(t *testing.T) {
 		fmt.Fprintf(w, `[{"Names": ["/cosplay-b", "/link"], "Labels": {%q: "other"}}, {"Names": ["/cosplay-a"], "Labels": {%q: "l"}}]`, labelLineage, labelLineage)
 	})
 	for lineage, want := range map[string]string{"l": "cosplay-b link", "": "cosplay-a cosplay-b link"} {
-		got, err := (Runtime{Engine: e, Owner: resource.Owner{Lineage: lineage}}).foreignNames(context.Background())
+		got, err := (Runtime{Engine: e, Sessions: inside.Sessions{Owner: resource.Owner{Lineage: lineage}}}).foreignNames(context.Background())
 		check(t, err)
 		if names := strings.Join(got, " "); names != want {
 			t.Errorf("lineage %q: %s, want %s", lineage, names, want)

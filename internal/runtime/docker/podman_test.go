@@ -12,6 +12,8 @@ import (
 
 	"github.com/docker/docker/api/types/mount"
 
+	"cosplay/internal/cdi"
+	"cosplay/internal/inside"
 	"cosplay/internal/prose"
 )
 
@@ -83,7 +85,7 @@ func TestPodmanImages(t *testing.T) {
 			t.Errorf("%s is created from %s, want %s", name, got, want)
 		}
 	}
-	there, err := Runtime{Engine: e, SimDir: t.TempDir()}.Inspect(ctx)
+	there, err := Runtime{Engine: e, Sessions: inside.Sessions{SimDir: t.TempDir()}}.Inspect(ctx)
 	check(t, err)
 	if there.Images["team/tool:1"] == "" || there.Images["team/tool:1"] != there.Images["localhost/team/tool:1"] || there.Images["both:1"] == there.Images["localhost/both:1"] {
 		t.Errorf("images: %v", there.Images)
@@ -93,8 +95,8 @@ func TestPodmanImages(t *testing.T) {
 // TestPodmanSources: podman would create a missing folder that is to be mounted.
 func TestPodmanSources(t *testing.T) {
 	dir := t.TempDir()
-	mounts := []mount.Mount{bind(dir, "/a", true), {Type: mount.TypeVolume, Source: "named", Target: "/b"}}
-	missing := append(mounts, bind(filepath.Join(dir, "no"), "/c", false))
+	mounts := []mount.Mount{bind(cdi.File{Host: dir, Container: "/a"}), {Type: mount.TypeVolume, Source: "named", Target: "/b"}}
+	missing := append(mounts, bind(cdi.File{Host: filepath.Join(dir, "no"), Container: "/c", Writable: true}))
 	e := &Engine{podman: true}
 	if err := e.checkSources("one", mounts); err != nil {
 		t.Error(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,9 +16,9 @@ import (
 
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
+	"cosplay/internal/inside"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
-	"cosplay/internal/shared"
 )
 
 // How long things may take on a machine that is busy with many at once.
@@ -113,12 +112,12 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 	if there, err := r.find(ctx, session); err != nil || there != nil {
 		return nil // the first error says more
 	}
-	return errors.Join(r.removeDevice(session), r.clear(session))
+	return errors.Join(r.RemoveDevice(r.device(session)), r.Clear(session))
 }
 
 func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (launched, error) {
 	inspector := disguise.Inspector{Version: r.Version}
-	now, err := inspector.Glance(r.folder(s.ID))
+	now, err := inspector.Glance(r.Folder(s.ID))
 	if err != nil {
 		return launched{}, err
 	}
@@ -131,10 +130,13 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 		if keeps {
 			image = there.Image
 		}
-		err = r.furnish(ctx, s, given, granted, image)
+		var command []string
+		if command, err = r.program(ctx, s, image); err == nil {
+			err = r.Furnish(s, given, granted.Grant, command)
+		}
 	}
 	if err == nil {
-		err = makeWorkspace(s.Workspace, s.Spec.User)
+		err = inside.MakeWorkspace(s.Workspace, s.Spec.User)
 	}
 	if err != nil {
 		return launched{}, err
@@ -166,10 +168,12 @@ func (r Runtime) same(there *container.InspectResponse, s resource.Session, give
 
 // counts reports whether a container has the file in which programs count. A container of an older cosplay may lack
 // it, and goes on without the disguise of CUDA.
-func counts(there *container.InspectResponse) bool { return mounts(there, usageFile) }
+func counts(there *container.InspectResponse) bool {
+	return mounts(there, inside.InContainer(inside.UsageFile))
+}
 
-func mounts(there *container.InspectResponse, file string) bool {
-	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == inContainer(file) })
+func mounts(there *container.InspectResponse, at string) bool {
+	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == at })
 }
 
 func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (launched, error) {
@@ -225,7 +229,7 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 	if s.Stopped {
 		return c, nil
 	}
-	ready, err := openReadiness(filepath.Join(r.inside(s.ID), readyFile))
+	ready, err := openReadiness(filepath.Join(r.Inside(s.ID), inside.ReadyFile))
 	if err != nil {
 		return launched{}, err
 	}
@@ -277,18 +281,6 @@ func (r Runtime) know(s resource.Session, port int) error {
 	return nil
 }
 
-// Know writes the known_hosts file of a session and returns its path.
-func (r Runtime) Know(session string, s resource.SSH, port int) (string, error) {
-	path := r.KnownHostsFile(session)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	if there, err := os.ReadFile(path); err == nil && r.knows(string(there), session, s, port) {
-		return path, nil
-	}
-	return path, shared.Replace(path, []byte(r.KnownHosts(session, s, port)), 0o644)
-}
-
 // lastWords are the last lines of a container's log, to be added to an error.
 func (r Runtime) lastWords(ctx context.Context, id string) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -318,10 +310,10 @@ func (r Runtime) Unprepare(ctx context.Context, session string) (used resource.U
 	if err != nil {
 		return used, err
 	}
-	if err := r.removeDevice(session); err != nil {
+	if err := r.RemoveDevice(r.device(session)); err != nil {
 		return used, err
 	}
-	return disguise.LastUse(filepath.Join(r.inside(session), usageFile)), r.clear(session)
+	return disguise.LastUse(filepath.Join(r.Inside(session), inside.UsageFile)), r.Clear(session)
 }
 
 // dismiss removes a container of the project. A command of the user's, or the programs of an imported container, are

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"cosplay/internal/initd"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
-	"cosplay/internal/shared"
 )
 
 // Remains lists the containers whose labels name this state and host, proven if its key has sealed the labels, with
@@ -45,45 +43,17 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 // identified is the session of a container: as its folder has it, else as the labels have it. The address in the
 // folder is newer: a session can be moved, and the labels of a container cannot be changed.
 func (r Runtime) identified(c container.Summary) resource.Session {
-	var s, labelled resource.Session
+	var labelled resource.Session
 	labelled.ID, labelled.Runtime = c.Labels[labelSession], name
 	_ = labelled.Address.UnmarshalText([]byte(c.Labels[labelAddress])) // an invalid address is none
 	labelled.Slice.Host, labelled.Slice.GPU = r.Host, c.Labels[labelGPU]
 	if runtime.CheckSession(labelled.ID) != nil {
 		return labelled
 	}
-	data, err := os.ReadFile(filepath.Join(r.folder(labelled.ID), sessionFile))
-	if err != nil || json.Unmarshal(data, &s) != nil || s.ID != labelled.ID {
-		return labelled
+	if s, found, _ := r.Recorded(labelled.ID); found {
+		return s
 	}
-	return s
-}
-
-// Readdress writes the address that a session has now into its folder, for a state that is rebuilt: the labels of a
-// container cannot be changed. A folder that does not exist is no error.
-func (r Runtime) Readdress(session string, to resource.Address) error {
-	return r.rewrite(session, func(s *resource.Session) { s.Address = to })
-}
-
-// rewrite changes the session in a session's folder.
-func (r Runtime) rewrite(session string, change func(*resource.Session)) error {
-	if err := runtime.CheckSession(session); err != nil {
-		return err
-	}
-	path := filepath.Join(r.folder(session), sessionFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var s resource.Session
-	if err != nil || json.Unmarshal(data, &s) != nil || s.ID != session {
-		return err
-	}
-	change(&s)
-	if data, err = json.Marshal(s); err != nil {
-		return err
-	}
-	return shared.Replace(path, data, 0o600)
+	return labelled
 }
 
 // Leftovers are what interrupted runs have left of sessions that the state does not know: containers of the project
@@ -128,7 +98,7 @@ func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Body
 	}
 	var all []resource.Body
 	for _, e := range entries {
-		mounted := func(m container.MountPoint) bool { return holds(r.folder(e.Name()), m.Source) }
+		mounted := func(m container.MountPoint) bool { return holds(r.Folder(e.Name()), m.Source) }
 		if !slices.ContainsFunc(others, func(c container.Summary) bool { return slices.ContainsFunc(c.Mounts, mounted) }) {
 			all = append(all, resource.Body{Session: e.Name(), Host: r.Host, Runtime: name, State: resource.Stopped})
 		}
@@ -139,6 +109,6 @@ func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Body
 // furnishes reports whether a container has the session's folder of this state.
 func (r Runtime) furnishes(there *container.InspectResponse, session string) bool {
 	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool {
-		return m.Destination == initd.Dir && filepath.Clean(m.Source) == r.inside(session)
+		return m.Destination == initd.Dir && filepath.Clean(m.Source) == r.Inside(session)
 	})
 }

@@ -35,7 +35,7 @@ func TestRemains(t *testing.T) {
 	}
 
 	// Without its folder only the labels are left.
-	if err := os.Remove(filepath.Join(w.folder(w.s.ID), sessionFile)); err != nil {
+	if err := os.Remove(filepath.Join(w.Folder(w.s.ID), "session.json")); err != nil {
 		t.Fatal(err)
 	}
 	if got := only(w.Runtime); got.Session.ID != w.s.ID || got.Session.Address != w.s.Address || got.Session.Slice.GPU != w.s.Slice.GPU || !got.Session.Spec.IsZero() {

@@ -24,7 +24,7 @@ func (r Runtime) Stop(ctx context.Context, session string) error {
 	if err := r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{}); err != nil {
 		return r.Engine.explain("stopping the container "+r.called(session), err, subject{name: r.called(session)})
 	}
-	return r.rewrite(session, func(s *resource.Session) { s.Stopped = true })
+	return r.Rewrite(session, func(s *resource.Session) { s.Stopped = true })
 }
 
 // Start starts the container of a session as it is, and waits until the session can be used.
@@ -42,7 +42,7 @@ func (r Runtime) Start(ctx context.Context, s resource.Session) (resource.Body, 
 	if err != nil {
 		return body, err
 	}
-	return body, r.rewrite(s.ID, func(s *resource.Session) { s.Stopped = false })
+	return body, r.Rewrite(s.ID, func(s *resource.Session) { s.Stopped = false })
 }
 
 // wake starts a container that exists, when it is its turn at the engine.

@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cosplay/driver"
+	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
 	"cosplay/internal/disguise/verify"
+	"cosplay/internal/inside"
 	"cosplay/internal/resource"
 )
 
@@ -26,9 +28,9 @@ func TestDamaged(t *testing.T) {
 	made := w.prepare(t)
 	session := resource.PriorSession{Session: w.s, Handle: &w.given, Body: &made}
 	for file, check_ := range map[string]string{
-		facadeFile: verify.FacadesCheck, cudaFacadeFile: verify.FacadesCheck, figuresFile: verify.FiguresCheck, "init.json": verify.FiguresCheck, usageFile: verify.UsageCheck,
+		facadeFile: verify.FacadesCheck, cudaFacadeFile: verify.FacadesCheck, "figures": verify.FiguresCheck, "init.json": verify.FiguresCheck, inside.UsageFile: verify.UsageCheck,
 	} {
-		path := filepath.Join(w.inside(w.s.ID), file)
+		path := filepath.Join(w.Inside(w.s.ID), file)
 		check(t, os.Chmod(path, 0o600))
 		appended, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 		check(t, err)
@@ -51,9 +53,9 @@ func TestDamaged(t *testing.T) {
 		if altered, err := w.Altered(ctx, session); err != nil || len(altered) != 0 {
 			t.Errorf("recreated, altered is %v, %v", altered, err)
 		}
-		want, err := disguise.Facade(driver.CUDA, inContainer(cudaDriverFile), inContainer(figuresFile))
+		want, err := disguise.Facade(driver.CUDA, inside.InContainer("driver/"+driver.CUDA), inside.InContainer("figures"))
 		check(t, err)
-		if got, err := os.ReadFile(filepath.Join(w.inside(w.s.ID), cudaFacadeFile)); err != nil || !bytes.Equal(got, want) {
+		if got, err := os.ReadFile(filepath.Join(w.Inside(w.s.ID), cudaFacadeFile)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("the CUDA facade is damaged still, %v", err)
 		}
 	}
@@ -118,12 +120,12 @@ func TestUpdatedDriver(t *testing.T) {
 }
 
 func TestMisplaced(t *testing.T) {
-	wanted := []mount.Mount{bind("/a", "/run/cosplay", true), bind("/w", "/workspace", false), {Type: mount.TypeTmpfs, Target: "/tmp"}}
+	wanted := []mount.Mount{bind(cdi.File{Host: "/a", Container: "/run/cosplay"}), bind(cdi.File{Host: "/w", Container: "/workspace", Writable: true}), {Type: mount.TypeTmpfs, Target: "/tmp"}}
 	good := []container.MountPoint{{Destination: "/run/cosplay", Source: "/a"}, {Destination: "/workspace", Source: "/w", RW: true}}
 	if wrong := misplaced(good, wanted); len(wrong) != 0 {
 		t.Errorf("good mounts are %v", wrong)
 	}
-	covered := []mount.Mount{bind("/s/one/empty", "/workspace/.cosplay", true)}
+	covered := []mount.Mount{bind(cdi.File{Host: "/s/one/empty", Container: "/workspace/.cosplay"})}
 	if wrong := misplaced([]container.MountPoint{{Type: mount.TypeTmpfs, Destination: "/workspace/.cosplay"}}, covered); len(wrong) != 0 {
 		t.Errorf("a container of an older cosplay: %v", wrong)
 	}

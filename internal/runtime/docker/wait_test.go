@@ -11,6 +11,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sys/unix"
+
+	"cosplay/internal/inside"
 )
 
 // TestReady: a session without a command is up when cosplay-init reports it, however long a command would be watched.
@@ -33,7 +35,7 @@ func TestReady(t *testing.T) {
 		t.Errorf("cosplay-init does not report it: %q", said)
 	}
 
-	pipe := filepath.Join(w.inside(w.s.ID), readyFile)
+	pipe := filepath.Join(w.Inside(w.s.ID), inside.ReadyFile)
 	if present(pipe) {
 		t.Error("the pipe stays, and programs that read all files wait at it")
 	}
@@ -60,7 +62,7 @@ func TestNotReady(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.through(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/start") {
-			check(t, os.Remove(filepath.Join(w.inside(w.s.ID), readyFile)))
+			check(t, os.Remove(filepath.Join(w.Inside(w.s.ID), inside.ReadyFile)))
 		}
 		if strings.HasSuffix(r.URL.Path, "/wait") {
 			time.AfterFunc(time.Second, cancel)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,10 +26,9 @@ const (
 
 // Options say how the child is started.
 type Options struct {
-	Library  string          // path of the NVML library; "" is the system's
-	Ledger   string          // folder of the host's ledger; "" keeps none
-	Deadline time.Duration   // of every request; default: 20 s to read, 60 s to change
-	Hold     func() *os.File // kept open by a child that starts: a lock that must stay held while it works; may be nil
+	Library  string        // path of the NVML library; "" is the system's
+	Ledger   string        // folder of the host's ledger; "" keeps none
+	Deadline time.Duration // of every request; default: 20 s to read, 60 s to change
 
 	// Privileged sends changes to a second child, which root runs, by the admin's socket
 	// or by sudo. It uses the ledger of the system instead of Ledger.
@@ -294,9 +292,5 @@ func (o Options) ownLine() (*line, error) {
 	if o.Ledger != "" {
 		command = append(command, "--ledger", o.Ledger)
 	}
-	var hold *os.File
-	if o.Hold != nil {
-		hold = o.Hold()
-	}
-	return spawn(command, &syscall.SysProcAttr{Setpgid: true}, hold)
+	return spawn(command, &syscall.SysProcAttr{Setpgid: true})
 }

@@ -77,7 +77,7 @@ const (
 // Notify calls wake at each event of a GPU, and where one may have been missed, until the context ends. It has its own
 // child, which waits. With a driver that has no events it returns.
 func (o Options) Notify(ctx context.Context, wake func()) {
-	o.Privileged, o.Hold = false, nil
+	o.Privileged = false
 	client := New(o)
 	defer func() { _ = client.Close() }()
 	for pause := firstPause; ; {

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-	"golang.org/x/sys/unix"
-
 	"cosplay/internal/ledger"
 	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
@@ -30,7 +28,6 @@ type guard struct {
 	uid    int
 	user   string
 	policy string // the file of what the admin permits
-	in     int    // where requests come from: a file descriptor, -1 for none
 }
 
 // Forms of texts that users put into the ledger, which others read, on terminals too.
@@ -58,9 +55,6 @@ func (g *guard) admit(l *nvmlLibrary, r request, more int) (request, error) {
 	}
 	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, Serial: r.Holder.Serial, User: g.user, UID: &g.uid,
 		Since: time.Now().UTC().Format(time.RFC3339)}
-	if g.abandoned() {
-		return r, errClientEnded
-	}
 	if g.uid == 0 { // root may do it all without the agent as well
 		return r, nil
 	}
@@ -68,19 +62,6 @@ func (g *guard) admit(l *nvmlLibrary, r request, more int) (request, error) {
 		return r, err
 	}
 	return r, inReason(l, &r)
-}
-
-var errClientEnded = errors.New("the client of the agent has ended")
-
-// abandoned reports whether the client has ended. Its last request may still be in the pipe while the next command
-// reads the host already. That command cannot miss a change that is announced before this check.
-func (g *guard) abandoned() bool {
-	if g.in < 0 {
-		return false
-	}
-	fds := []unix.PollFd{{Fd: int32(g.in), Events: unix.POLLRDHUP}}
-	n, err := unix.Poll(fds, 0)
-	return err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
 }
 
 // mayTouch refuses what the admin does not permit this user. A change that began before that can be completed.

@@ -180,8 +180,8 @@ func TestAbandoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	lib.book = ledger.Book{Dir: t.TempDir()}
-	lib.guard = &guard{uid: 1234, user: "ann", policy: filepath.Join(t.TempDir(), "none"), in: int(r.Fd())}
+	lib.book, lib.client = ledger.Book{Dir: t.TempDir()}, r
+	lib.guard = &guard{uid: 1234, user: "ann", policy: filepath.Join(t.TempDir(), "none")}
 	host, err := lib.read()
 	if err != nil {
 		t.Fatal(err)
@@ -197,8 +197,11 @@ func TestAbandoned(t *testing.T) {
 		t.Fatal(said)
 	}
 	w.Close()
-	if said := take(); !strings.Contains(said, "has ended") {
-		t.Errorf("got %q", said)
+	for _, g := range []*guard{lib.guard, nil} { // of root's agent and of the user's own
+		lib.guard = g
+		if said := take(); !strings.Contains(said, "has ended") {
+			t.Errorf("got %q", said)
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ type nvmlLibrary struct {
 	users      func() prose.Advice // of the GPU or the slice that the change failed for
 	was        string              // the value that the change replaces
 	guard      *guard              // of a child that works as root for others; else nil
+	client     *os.File            // where its requests come from; nil in some tests
 	place      io.Closer           // counts this agent among those of its user while it runs
 	waiter     ledger.Waiter       // its client's, in the queue
 	wanted     request             // what the waiter waits for

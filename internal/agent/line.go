@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -27,7 +26,7 @@ type line struct {
 
 // spawn starts a program as the child, outside of the terminal's process group: Ctrl-C is
 // for the parent, which then waits until the child has finished its step.
-func spawn(command []string, attr *syscall.SysProcAttr, hold *os.File) (*line, error) {
+func spawn(command []string, attr *syscall.SysProcAttr) (*line, error) {
 	process := exec.Command(command[0], command[1:]...)
 	process.SysProcAttr = attr
 	in, err := process.StdinPipe()
@@ -40,9 +39,6 @@ func spawn(command []string, attr *syscall.SysProcAttr, hold *os.File) (*line, e
 	}
 	said := &bytes.Buffer{}
 	process.Stderr = said
-	if hold != nil {
-		process.ExtraFiles = []*os.File{hold}
-	}
 	if err := process.Start(); err != nil {
 		return nil, err
 	}

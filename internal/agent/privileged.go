@@ -85,7 +85,7 @@ func newGuard(environ []string, in io.Reader) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard{uid: uid, user: userName(uid), policy: PolicyFile, in: 0}, nil
+	return &guard{uid: uid, user: userName(uid), policy: PolicyFile}, nil
 }
 
 // userName is the name of a user for others to read.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	jsonv2 "github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
 
 	"cosplay/internal/ledger"
 	"cosplay/internal/mps"
@@ -41,6 +42,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	// If the parent ends before it has read the answer, the agent still closes the driver.
 	signal.Ignore(syscall.SIGPIPE)
 	defer l.close()
+	l.client, _ = in.(*os.File)
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxRequest)
 	for lines.Scan() {
@@ -243,14 +245,28 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	return l.noted(r, answer, err)
 }
 
-// begin waits for the turn to change a GPU; alter ends the turn.
+// begin waits for the turn to change a GPU, which announces the change; alter ends the turn.
 func (l *nvmlLibrary) begin(gpu string, wait time.Duration) (err error) {
 	uid := 0
 	if l.guard != nil {
 		uid = l.guard.uid
 	}
-	l.turn, err = l.book.Turn(uid, gpu, wait)
+	if l.turn, err = l.book.Turn(uid, gpu, wait); err == nil && l.abandoned() {
+		l.turn.End()
+		err = errors.New("the client of the agent has ended")
+	}
 	return err
+}
+
+// abandoned reports whether the client has ended. Its last request may still be in the pipe while the next command
+// reads the host already. That command cannot miss a change that is announced before this check.
+func (l *nvmlLibrary) abandoned() bool {
+	if l.client == nil {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(l.client.Fd()), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
 }
 
 // nap waits between two tries and ends the turn meanwhile: a user whose process holds a slice must not block other
@@ -260,9 +276,6 @@ func (l *nvmlLibrary) nap(gpu string, d time.Duration) error {
 	time.Sleep(d)
 	if err := l.begin(gpu, l.deadline/6); err != nil {
 		return err
-	}
-	if l.guard != nil && l.guard.abandoned() {
-		return errClientEnded
 	}
 	return l.permission()
 }

@@ -63,9 +63,8 @@ func (o Options) privilegedLine() (*line, error) {
 	if err != nil {
 		return nil, o.refused("there is no sudo on this machine")
 	}
-	// In a new session, sudo does not use the terminal. It closes inherited files, so the
-	// child does not keep the state's lock open: see durable.Announce.
-	return spawn(append([]string{sudo, "-n", "--"}, rootCommand(self, o.Library)...), &syscall.SysProcAttr{Setsid: true}, nil)
+	// In a new session, sudo does not use the terminal.
+	return spawn(append([]string{sudo, "-n", "--"}, rootCommand(self, o.Library)...), &syscall.SysProcAttr{Setsid: true})
 }
 
 func self() (string, error) {

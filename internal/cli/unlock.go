@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,18 +70,8 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 // heldWords is the error for a lock that a live process has.
 func heldWords(path string, seen durable.Inspection) error {
 	const refused = "it is alive, so nothing was unlocked"
-	var pids []string
-	for _, pid := range seen.Open {
-		pids = append(pids, fmt.Sprint(pid))
-	}
-	through := strings.Join(pids, ", ")
-	switch {
-	case seen.By == nil && through == "":
-		return fmt.Errorf("%s is locked by a process of another user; %s. sudo cosplay force-unlock names it", path, refused)
-	case seen.By == nil:
-		return fmt.Errorf("%s is locked by process %s; %s. Wait for it to finish: ps -p %s", path, through, refused, strings.Join(pids, ","))
-	case through != "" && !slices.Contains(seen.Open, seen.By.PID):
-		return fmt.Errorf("%s is locked by %s. That process has ended, but process %s still carries out its last step; %s. Wait for it: one NVML call takes a minute at most", path, seen.By, through, refused)
+	if seen.By == nil {
+		return fmt.Errorf("%s is locked by a process that left no note; %s. Wait for it to finish: sudo fuser -v %s.lock shows it", path, refused, path)
 	}
 	return fmt.Errorf("%s is locked by %s; %s. Wait for it to finish, or stop it: kill -INT %d lets it finish the steps that run, and save", path, seen.By, refused, seen.By.PID)
 }

@@ -75,8 +75,7 @@ func TestLockWaits(t *testing.T) {
 	}
 }
 
-// TestInspect checks that the kernel decides whether a lock is held, by which process and through which processes,
-// and that the note of a dead holder is reported as stale.
+// TestInspect checks that the kernel decides whether a lock is held, and that the note of a dead holder is reported as stale.
 func TestInspect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if seen, err := Inspect(path); err != nil || seen.Held || seen.By != nil {
@@ -86,22 +85,12 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := exec.Command("sleep", "60") // as the agent does
-	child.ExtraFiles = []*os.File{lock.File()}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = child.Process.Kill() }()
-	for range 2 { // the second time, this process has closed the file and the child has not
-		seen, err := Inspect(path)
-		if err != nil || !seen.Held || seen.By == nil || seen.By.Command != "apply" || !slices.Equal(seen.Open, []int{child.Process.Pid}) {
-			t.Errorf("held: %+v, %v", seen, err)
-		}
-		lock.File().Close() // without Release, as when the process dies
-	}
-	_ = child.Process.Kill()
-	_ = child.Wait()
 	seen, err := Inspect(path)
+	if err != nil || !seen.Held || seen.By == nil || seen.By.Command != "apply" {
+		t.Errorf("held: %+v, %v", seen, err)
+	}
+	lock.file.Close() // without Release, as when the process dies
+	seen, err = Inspect(path)
 	if err != nil || seen.Held || seen.By == nil || seen.By.PID != os.Getpid() {
 		t.Errorf("left by a dead one: %+v, %v", seen, err)
 	}

@@ -9,9 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -69,8 +66,6 @@ func Acquire(ctx context.Context, path, command string, waiting func(*Holder)) (
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}
 	for {
-		// gofrs/flock does not fit: cosplay passes the descriptor to the agent, so that the lock stays held while the
-		// agent completes a step after cosplay has ended.
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
 			break
@@ -126,7 +121,6 @@ func readHolder(file *os.File) *Holder {
 type Inspection struct {
 	Held bool
 	By   *Holder // the note in the file; if the lock is free, its author has died. nil without a note
-	Open []int   // the processes that have the lock's file open, as far as this user may see them
 }
 
 // Inspect reads the state of the lock at path. Only the kernel knows whether a process holds it; neither the file nor
@@ -145,36 +139,12 @@ func Inspect(path string) (Inspection, error) {
 	// releases it.
 	switch err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		seen.Held, seen.Open = true, openers(file)
+		seen.Held = true
 	case err != nil:
 		return seen, fmt.Errorf("inspecting the lock %s: %w", path, err)
 	}
 	return seen, nil
 }
-
-// openers finds the other processes that have a file open. It compares the names that the kernel shows, because
-// opening the files could block.
-func openers(file *os.File) []int {
-	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, link := range links {
-		pid, err := strconv.Atoi(strings.Split(link, "/")[2])
-		if err != nil || pid == os.Getpid() || slices.Contains(pids, pid) {
-			continue
-		}
-		if target, err := os.Readlink(link); err == nil && target == name {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// File is the open file that carries the lock.
-func (l *Lock) File() *os.File { return l.file }
 
 // Release releases the lock, even if the note in the file cannot be cleared.
 func (l *Lock) Release() error {

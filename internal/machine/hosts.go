@@ -30,11 +30,10 @@ const ScratchDir = ".cosplay"
 
 // Machine has the open hosts of a project. Close ends their agents.
 type Machine struct {
-	Dir     string   // the project's folder, absolute
-	State   string   // path of the project's state
-	Sims    string   // folder of the simulated hosts; "" is that of the project
-	Version string   // of cosplay
-	Hold    *os.File // open in each agent that starts, as long as it lives; may be nil
+	Dir     string // the project's folder, absolute
+	State   string // path of the project's state
+	Sims    string // folder of the simulated hosts; "" is that of the project
+	Version string // of cosplay
 
 	hosts       map[string]*Host
 	connections map[string]runtime.Connection // of runtimes, by name
@@ -90,16 +89,14 @@ func (m *Machine) host(c config.Host) *Host {
 	h.options = agent.Options{Library: h.Library, Ledger: m.Book(c).Dir, User: UserName(), TimeSlices: c.TimeSlice != ""}
 	h.Rooted = h.options.Ledger == ledger.SystemDir && os.Geteuid() != 0
 	h.options.Privileged = h.Rooted
-	options := h.options
-	options.Hold = func() *os.File { return m.Hold } // the lock may be taken after the first reading
-	h.Agent = agent.New(options)
+	h.Agent = agent.New(h.options)
 	return h
 }
 
 // Notify calls wake after events of the host's GPUs, until the context ends.
 func (h *Host) Notify(ctx context.Context, wake func()) { h.options.Notify(ctx, wake) }
 
-// NewAgent makes another agent of the host, which does not hold the lock of the state.
+// NewAgent makes another agent of the host.
 func (h *Host) NewAgent() *agent.Client { return agent.New(h.options) }
 
 // Hosts are the open hosts, by name.

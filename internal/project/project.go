@@ -90,7 +90,7 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	if err != nil {
 		return err
 	}
-	p.lock, p.command, p.Machine.Hold = lock, command, lock.File()
+	p.lock, p.command = lock, command
 	durable.Sweep(p.Store.Path)
 	return p.checkOwner(true)
 }
@@ -105,7 +105,7 @@ func (p *Project) Unlock() error {
 	}
 	p.handOver()
 	lock := p.lock
-	p.lock, p.Machine.Hold = nil, nil
+	p.lock = nil
 	return lock.Release()
 }
 
@@ -113,7 +113,7 @@ func (p *Project) Unlock() error {
 // hours to answer.
 func (p *Project) WithoutLock(ctx context.Context, wait time.Duration, ask func() error) error {
 	command := p.command
-	p.Machine.Rest() // the agents have the lock, too
+	p.Machine.Rest()
 	if err := cmp.Or(p.Unlock(), ask()); err != nil {
 		return err
 	}

@@ -74,7 +74,6 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 				diags = again
 			}
 			if err == nil && !resolve.OnlyRoom(diags) {
-				p.Machine.Rest() // the agents of the change hold its lock
 				t.keep(ctx)
 				p.turn = t
 				return t, nil

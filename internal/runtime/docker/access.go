@@ -147,12 +147,12 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 
 // imageValue is the value that the image of a session sets for a variable. A missing image is reported when the
 // container is created.
-func (r Runtime) imageValue(ctx context.Context, s resource.Session, variable string) (value string, err error) {
+func (e *Engine) imageValue(ctx context.Context, s resource.Session, variable string) (value string, err error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	image, err := r.Engine.image(ctx, s.Spec.Image)
+	image, err := e.image(ctx, s.Spec.Image)
 	if err != nil && !errdefs.IsNotFound(err) {
-		return "", r.Engine.explain("looking at the image "+s.Spec.Image, err, about(s, 0))
+		return "", e.explain("looking at the image "+s.Spec.Image, err, about(s, 0))
 	}
 	for _, set := range image.env {
 		if v, is := strings.CutPrefix(set, variable+"="); is {

@@ -27,7 +27,7 @@ import (
 
 // Runtime keeps the containers of one state on one host.
 type Runtime struct {
-	Engine *Engine
+	*Engine
 	inside.Sessions
 }
 
@@ -174,22 +174,22 @@ func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 }
 
 // Ensure pulls an image, or builds cosplay's own.
-func (r Runtime) Ensure(ctx context.Context, name string, how plan.ImageSource, say func(string)) error {
-	defer r.Engine.images.Delete(name) // the name may refer to another image now
+func (e *Engine) Ensure(ctx context.Context, name string, how plan.ImageSource, say func(string)) error {
+	defer e.images.Delete(name) // the name may refer to another image now
 	if how == plan.BuildImage {
-		return r.Engine.reword(image.Build(ctx, r.Engine.client, image.BuildOptions{Tag: name}, say))
+		return e.reword(image.Build(ctx, e.client, image.BuildOptions{Tag: name}, say))
 	}
-	return r.Engine.reword(image.Pull(ctx, r.Engine.client, name, say))
+	return e.reword(image.Pull(ctx, e.client, name, say))
 }
 
 // Offered asks the registry of a name for its image. podman has no such request.
-func (r Runtime) Offered(ctx context.Context, name string) (offered string, err error) {
-	if r.Engine.podman {
+func (e *Engine) Offered(ctx context.Context, name string) (offered string, err error) {
+	if e.podman {
 		return "", nil
 	}
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	return image.Offered(ctx, r.Engine.client, name)
+	return image.Offered(ctx, e.client, name)
 }
 
 // Logs writes what the container of a session has printed: lines of cosplay-init and of the session's command.

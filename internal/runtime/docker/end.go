@@ -84,14 +84,14 @@ func (r Runtime) End(ctx context.Context, session, message string, grace time.Du
 	return nil
 }
 
-func (r Runtime) tell(ctx context.Context, id, message string) {
+func (e *Engine) tell(ctx context.Context, id, message string) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
-	created, err := r.Engine.client.ContainerExecCreate(ctx, id, container.ExecOptions{User: "0", Cmd: initd.Tell(message), AttachStdout: true, AttachStderr: true})
+	created, err := e.client.ContainerExecCreate(ctx, id, container.ExecOptions{User: "0", Cmd: initd.Tell(message), AttachStdout: true, AttachStderr: true})
 	if err != nil {
 		return
 	}
-	attached, err := r.Engine.client.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{})
+	attached, err := e.client.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{})
 	if err != nil {
 		return
 	}

@@ -19,13 +19,13 @@ const retryEvents = 5 * time.Second
 
 // Notify calls changed after events that may concern sessions, until the context ends. When it has reached the engine
 // again, it calls changed too: events may have been missed.
-func (r Runtime) Notify(ctx context.Context, changed func()) {
+func (e *Engine) Notify(ctx context.Context, changed func()) {
 	wanted := filters.NewArgs()
 	for _, action := range notable {
 		wanted.Add("event", string(action))
 	}
 	for {
-		seen, failed := r.Engine.client.Events(ctx, events.ListOptions{Filters: wanted})
+		seen, failed := e.client.Events(ctx, events.ListOptions{Filters: wanted})
 		for lost := false; !lost; {
 			select {
 			case <-seen:

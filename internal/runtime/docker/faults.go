@@ -151,7 +151,7 @@ const sshBlock = `the ssh block (port = "auto" takes a free one)`
 var portNumber = pattern.Of(`:(\d+)(?:\D|$)`)
 
 // aboutPort is the subject of an error that may be about a port of a session, and whether the port is that of ssh.
-func (r Runtime) aboutPort(ctx context.Context, s resource.Session, sshPort int, err error) (what subject, ofSSH bool) {
+func (e *Engine) aboutPort(ctx context.Context, s resource.Session, sshPort int, err error) (what subject, ofSSH bool) {
 	what, ofSSH = about(s, sshPort), s.Spec.SSH.Enabled
 	for _, found := range portNumber().FindAllStringSubmatch(err.Error(), -1) {
 		number, _ := strconv.Atoi(found[1])
@@ -164,7 +164,7 @@ func (r Runtime) aboutPort(ctx context.Context, s resource.Session, sshPort int,
 	if !portSigns().MatchString(err.Error()) {
 		return what, false
 	}
-	what.taken = r.holder(ctx, what.port)
+	what.taken = e.holder(ctx, what.port)
 	return what, ofSSH
 }
 

@@ -202,15 +202,15 @@ func (r Runtime) find(ctx context.Context, session string) (*container.InspectRe
 }
 
 // inspect reads a container by ID or name; nil is none.
-func (r Runtime) inspect(ctx context.Context, ref string) (*container.InspectResponse, error) {
+func (e *Engine) inspect(ctx context.Context, ref string) (*container.InspectResponse, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	there, err := r.Engine.client.ContainerInspect(ctx, ref)
+	there, err := e.client.ContainerInspect(ctx, ref)
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, r.Engine.explain("looking at the container "+ref, err, subject{name: ref})
+		return nil, e.explain("looking at the container "+ref, err, subject{name: ref})
 	}
 	return &there, nil
 }

@@ -13,8 +13,8 @@ import (
 
 // choosePort is a port for ssh that no program listens at and that no stopped container of cosplay has: of any
 // project, since none of them could start again. kept is preferred.
-func (r Runtime) choosePort(ctx context.Context, bind string, kept int) (port int, err error) {
-	promised, err := r.promisedPorts(ctx)
+func (e *Engine) choosePort(ctx context.Context, bind string, kept int) (port int, err error) {
+	promised, err := e.promisedPorts(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -28,15 +28,15 @@ func (r Runtime) choosePort(ctx context.Context, bind string, kept int) (port in
 }
 
 // promisedPorts are the ports for ssh of containers that do not run: the engine lists a port only while it is open.
-func (r Runtime) promisedPorts(ctx context.Context) (map[int]bool, error) {
+func (e *Engine) promisedPorts(ctx context.Context) (map[int]bool, error) {
 	promised := map[int]bool{}
 	wanted := []filters.KeyValuePair{filters.Arg("label", labelLineage), filters.Arg("status", container.StateExited), filters.Arg("status", container.StateCreated)}
-	resting, err := r.Engine.containers(ctx, "listing the stopped containers", wanted...)
+	resting, err := e.containers(ctx, "listing the stopped containers", wanted...)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range resting {
-		there, err := r.inspect(ctx, c.ID)
+		there, err := e.inspect(ctx, c.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -77,10 +77,10 @@ func publishedPort(there *container.InspectResponse) int {
 }
 
 // holder is the container that has a port of this machine; "" if no container has it.
-func (r Runtime) holder(ctx context.Context, port int) string {
+func (e *Engine) holder(ctx context.Context, port int) string {
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	running, err := r.Engine.client.ContainerList(ctx, container.ListOptions{})
+	running, err := e.client.ContainerList(ctx, container.ListOptions{})
 	if err != nil {
 		return ""
 	}

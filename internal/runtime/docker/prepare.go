@@ -282,10 +282,10 @@ func (r Runtime) know(s resource.Session, port int) error {
 }
 
 // lastWords are the last lines of a container's log, to be added to an error.
-func (r Runtime) lastWords(ctx context.Context, id string) string {
+func (e *Engine) lastWords(ctx context.Context, id string) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	log, err := r.Engine.client.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(lastLines)})
+	log, err := e.client.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(lastLines)})
 	if err != nil {
 		return ""
 	}
@@ -318,28 +318,28 @@ func (r Runtime) Unprepare(ctx context.Context, session string) (used resource.U
 
 // dismiss removes a container of the project. A command of the user's, or the programs of an imported container, are
 // asked to end first; cosplay-init gives them some time.
-func (r Runtime) dismiss(ctx context.Context, there *container.InspectResponse) error {
+func (e *Engine) dismiss(ctx context.Context, there *container.InspectResponse) error {
 	if l := there.Config.Labels; there.State.Running && (l[labelCommand] != "" || l[labelSeal] == "") {
 		// What does not end is removed anyway.
-		_ = r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{})
+		_ = e.client.ContainerStop(ctx, there.ID, container.StopOptions{})
 	}
-	return r.remove(ctx, there.ID)
+	return e.remove(ctx, there.ID)
 }
 
 // remove removes a container with its unnamed volumes, and returns when it is removed, by any process.
-func (r Runtime) remove(ctx context.Context, id string) error {
+func (e *Engine) remove(ctx context.Context, id string) error {
 	ctx, cancel := within(ctx, removeTime)
 	defer cancel()
 	for wait := time.Duration(0); ; wait = min(wait+10*time.Millisecond, 200*time.Millisecond) {
-		err := r.Engine.client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		err := e.client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		switch {
 		case err == nil, errdefs.IsNotFound(err):
 			return nil
 		case !errdefs.IsConflict(err) || !strings.Contains(err.Error(), "already in progress"):
-			return r.Engine.explain("removing the container "+short(id), err, subject{})
+			return e.explain("removing the container "+short(id), err, subject{})
 		}
 		if ended := pause(ctx, wait); ended != nil {
-			return r.Engine.explain("removing the container "+short(id), ended, subject{})
+			return e.explain("removing the container "+short(id), ended, subject{})
 		}
 	}
 }

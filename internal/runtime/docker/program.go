@@ -12,13 +12,13 @@ import (
 
 // program is what cosplay-init runs for a session, from its entrypoint and its command; empty for nothing. image is the
 // name or the ID of the image that the container has.
-func (r Runtime) program(ctx context.Context, s resource.Session, image string) ([]string, error) {
+func (e *Engine) program(ctx context.Context, s resource.Session, image string) ([]string, error) {
 	if !s.Spec.RunsImage() {
 		return slices.Concat(s.Spec.Entrypoint, s.Command), nil
 	}
-	from, err := r.Engine.image(ctx, image)
+	from, err := e.image(ctx, image)
 	if err != nil {
-		return nil, r.Engine.explain("reading the entrypoint of the image "+s.Spec.Image, err, about(s, 0))
+		return nil, e.explain("reading the entrypoint of the image "+s.Spec.Image, err, about(s, 0))
 	}
 	all := from.run(s.Command)
 	if len(all) == 0 {

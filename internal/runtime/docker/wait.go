@@ -82,14 +82,14 @@ func (r Runtime) await(ctx context.Context, s resource.Session, c launched) erro
 
 // exitCode is the exit code of a container. If the engine restarts the container at once, it may report the 0 of the
 // new start; the next ends have the real code.
-func (r Runtime) exitCode(ctx context.Context, id, restart string, code int64) int64 {
+func (e *Engine) exitCode(ctx context.Context, id, restart string, code int64) int64 {
 	if restart != string(container.RestartPolicyAlways) && restart != string(container.RestartPolicyUnlessStopped) {
 		return code
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for try := 0; try < 3 && code == 0; try++ {
-		ended, failed := r.Engine.client.ContainerWait(ctx, id, container.WaitConditionNextExit)
+		ended, failed := e.client.ContainerWait(ctx, id, container.WaitConditionNextExit)
 		select {
 		case end := <-ended:
 			code = end.StatusCode

@@ -62,7 +62,7 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 		return h, nil
 	}
 	if c.Simulate != "" {
-		if err := m.ensureSimulated(c); err != nil {
+		if err := m.simulation(c).ensure(); err != nil {
 			return nil, err
 		}
 	}
@@ -154,14 +154,6 @@ func (m *Machine) Book(c config.Host) ledger.Book {
 		library = sim.LibraryPath(m.SimDir(c.Name))
 	}
 	return ledger.Book{Dir: ledgerDir(c, library)}
-}
-
-// inLedger returns whether a project holds a GPU of a host. A ledger that cannot be read may have a holder.
-func (m *Machine) inLedger(c config.Host) func(uuid string) bool {
-	return func(uuid string) bool {
-		pages, err := m.Book(c).Read()
-		return err != nil || slices.ContainsFunc(pages, func(h resource.Page) bool { return h.UUID == uuid && len(h.Holders) > 0 })
-	}
 }
 
 // Connect opens a host with the runtimes that its sessions need, and decides which

@@ -10,6 +10,7 @@ import (
 	"cosplay/catalog"
 	"cosplay/internal/config"
 	"cosplay/internal/hostfile"
+	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
@@ -22,46 +23,16 @@ func (m *Machine) SimDir(host string) string {
 	return filepath.Join(cmp.Or(m.Sims, filepath.Join(m.Dir, ScratchDir, SimsDir)), host)
 }
 
-// ensureSimulated creates a simulated host, or changes the present one to what the configuration describes.
-func (m *Machine) ensureSimulated(c config.Host) error {
-	dir := m.SimDir(c.Name)
-	now, computes, err := made(dir)
-	want := blueprint{text: now} // of a recovery, which may lack the file of the export
-	if err == nil && (c.Simulate != now || !fromExport(now)) {
-		want, err = m.blueprint(c.Simulate)
-	}
-	if err == nil {
-		err = m.follow(dir, c, now, want)
-	}
-	if none := c.Compute == config.ComputeNone; err == nil && (none != computes || now != want.text) {
-		err = setCompute(dir, none)
-	}
-	if err != nil {
-		return fmt.Errorf("host %s: %w", c.Name, err)
-	}
-	return nil
+// simulation is the simulated host of a block.
+type simulation struct {
+	block  config.Host
+	dir    string // the project's, in which the file of an export is
+	folder string // of the host
+	book   ledger.Book
 }
 
-// made is what the host in a folder was made of, "" if there is none, and its setting of compute.
-func made(dir string) (simulates string, compute bool, err error) {
-	if !sim.Is(dir) {
-		return "", false, nil
-	}
-	h, err := sim.Open(dir)
-	if err != nil {
-		return "", false, err
-	}
-	defer h.Close()
-	return h.Made()
-}
-
-func setCompute(dir string, none bool) error {
-	h, err := sim.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	return h.SetCompute(none)
+func (m *Machine) simulation(c config.Host) simulation {
+	return simulation{block: c, dir: m.Dir, folder: m.SimDir(c.Name), book: m.Book(c)}
 }
 
 // blueprint is what a simulated host is made of.
@@ -70,64 +41,96 @@ type blueprint struct {
 	export *resource.Host // nil for GPUs of the catalog
 }
 
-func (m *Machine) blueprint(spec string) (b blueprint, err error) {
-	if !hostfile.Names(spec) {
-		return blueprint{text: spec}, CheckSimulate(m.Dir, spec)
-	}
-	export, digest, err := readExport(m.Dir, spec)
-	return blueprint{text: spec + digestMark + digest, export: &export}, err
-}
-
 // digestMark separates the name of an exported host's file from a digest of its content.
 const digestMark = "@sha256:"
 
 func fromExport(text string) bool { return strings.Contains(text, hostfile.Ending+digestMark) }
 
-// follow makes the host in a folder, which is made of something else or does not exist, what it has to be.
-func (m *Machine) follow(dir string, c config.Host, now string, want blueprint) (err error) {
-	inUse := m.inLedger(c)
+// ensure creates the host, or changes the present one to what the block describes.
+func (s simulation) ensure() error {
+	if err := s.follow(); err != nil {
+		return fmt.Errorf("host %s: %w", s.block.Name, err)
+	}
+	return nil
+}
+
+func (s simulation) follow() error {
+	var (
+		h        *sim.Host // nil if there is none
+		now      string    // what it was made of
+		computes bool
+		err      error
+	)
+	if sim.Is(s.folder) {
+		if err = sim.Relocate(s.folder); err == nil {
+			h, err = sim.Open(s.folder)
+		}
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		if now, computes, err = h.Made(); err != nil {
+			return err
+		}
+	}
+	want := blueprint{text: now} // of a recovery, which may lack the file of the export
+	if s.block.Simulate != now || !fromExport(now) {
+		if want, err = s.blueprint(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case now == want.text:
-		err = sim.Relocate(dir)
-	case now == "":
-		err = m.create(dir, c, want)
+	case h == nil:
+		err = s.create(want)
 	case !fromExport(now) && want.export == nil:
-		err = resize(dir, c.Name, now, want, inUse)
+		err = s.resize(h, now, want)
 	default:
-		if err = unusedBy(dir, inUse); err != nil {
+		if err = s.unused(h); err != nil {
 			return fmt.Errorf("it simulates %s and cannot become %s: %w. Fix: run cosplay reset, which removes what the project has there, or restore what simulate named before",
 				now, want.text, err)
 		}
-		err = m.create(dir, c, want)
+		err = s.create(want)
+	}
+	if none := s.block.Compute == config.ComputeNone; err == nil && (none != computes || now != want.text) {
+		err = s.setCompute(none)
 	}
 	return err
 }
 
+func (s simulation) blueprint() (b blueprint, err error) {
+	spec := s.block.Simulate
+	if !hostfile.Names(spec) {
+		return blueprint{text: spec}, CheckSimulate(s.dir, spec)
+	}
+	export, digest, err := readExport(s.dir, spec)
+	return blueprint{text: spec + digestMark + digest, export: &export}, err
+}
+
 // create makes a new host, and replaces one that exists.
-func (m *Machine) create(dir string, c config.Host, of blueprint) error {
-	options := sim.Options{Seed: c.Name, Simulates: of.text}
+func (s simulation) create(of blueprint) error {
+	options := sim.Options{Seed: s.block.Name, Simulates: of.text}
 	if of.export == nil {
 		models, err := catalogModels(of.text)
 		if err != nil {
 			return err
 		}
-		return sim.Create(dir, models, options)
+		return sim.Create(s.folder, models, options)
 	}
 	options.Seed += "\x00" + of.text // another boot than that of the host that it replaces
-	if err := sim.CreateLike(dir, *of.export, options); err != nil {
+	if err := sim.CreateLike(s.folder, *of.export, options); err != nil {
 		return err
 	}
-	boot, err := sim.BootID(dir)
+	boot, err := sim.BootID(s.folder)
 	if err != nil {
 		return err
 	}
-	book := m.Book(c)
 	for _, g := range of.export.GPUs {
 		refused := slices.DeleteFunc(slices.Clone(g.Degraded), func(d resource.Degradation) bool { return !d.Set })
 		if len(refused) == 0 {
 			continue
 		}
-		if err := book.RecordGivenUp(g.UUID, boot, of.export.Driver, refused); err != nil {
+		if err := s.book.RecordGivenUp(g.UUID, boot, of.export.Driver, refused); err != nil {
 			return err
 		}
 	}
@@ -135,43 +138,46 @@ func (m *Machine) create(dir string, c config.Host, of blueprint) error {
 }
 
 // resize gives a host of GPUs of the catalog more or fewer of them.
-func resize(dir, name, now string, want blueprint, inUse func(uuid string) bool) error {
-	if err := sim.Relocate(dir); err != nil {
-		return err
-	}
-	h, err := sim.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
+func (s simulation) resize(h *sim.Host, now string, want blueprint) error {
 	models, err := catalogModels(want.text)
 	if err != nil {
 		return err
 	}
-	if err := h.Resize(models, sim.Options{Seed: name, Simulates: want.text}, inUse); err != nil {
+	if err := h.Resize(models, sim.Options{Seed: s.block.Name, Simulates: want.text}, s.held); err != nil {
 		return fmt.Errorf("simulate = %q cannot become %q: %w. Fix: restore the old value and run cosplay destroy, then remove %s; cosplay creates the host again",
-			now, want.text, err, dir)
+			now, want.text, err, s.folder)
 	}
 	return nil
 }
 
-// unusedBy fails if a project holds a GPU of the host in a folder.
-func unusedBy(dir string, inUse func(uuid string) bool) error {
-	h, err := sim.Open(dir)
+// setCompute opens the host again, since it may be a new one.
+func (s simulation) setCompute(none bool) error {
+	h, err := sim.Open(s.folder)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	return h.SetCompute(none)
+}
+
+// unused fails if a project holds a GPU of the host.
+func (s simulation) unused(h *sim.Host) error {
 	shown, err := h.Show()
 	if err != nil {
 		return err
 	}
 	for _, g := range shown.GPUs {
-		if inUse(g.UUID) {
+		if s.held(g.UUID) {
 			return fmt.Errorf("a project uses GPU %d", g.Index)
 		}
 	}
 	return nil
+}
+
+// held reports whether a project holds a GPU of the host. A ledger that cannot be read may have a holder.
+func (s simulation) held(uuid string) bool {
+	pages, err := s.book.Read()
+	return err != nil || slices.ContainsFunc(pages, func(h resource.Page) bool { return h.UUID == uuid && len(h.Holders) > 0 })
 }
 
 // catalogModels lists the GPUs of "1 x h200, 2 x l40s".

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cosplay/internal/config"
+	"cosplay/internal/sim"
 )
 
 // TestCheckSimulate: the check refuses what creates no host.
@@ -33,10 +34,15 @@ func TestComputeIsFollowed(t *testing.T) {
 	for i, c := range []struct{ simulate, compute string }{
 		{"1 x h200", config.ComputeNone}, {"1 x h200", config.ComputeNone}, {"1 x h200", ""}, {"2 x h200", ""}, {"3 x h200", config.ComputeNone}, {"3 x h200", "shapes"},
 	} {
-		if err := m.ensureSimulated(config.Host{Name: "lab", Simulate: c.simulate, Compute: c.compute}); err != nil {
+		if err := m.simulation(config.Host{Name: "lab", Simulate: c.simulate, Compute: c.compute}).ensure(); err != nil {
 			t.Fatal(err)
 		}
-		simulates, none, err := made(m.SimDir("lab"))
+		h, err := sim.Open(m.SimDir("lab"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		simulates, none, err := h.Made()
+		h.Close()
 		if err != nil || simulates != c.simulate || none != (c.compute == config.ComputeNone) {
 			t.Errorf("%d: it simulates %q, computes nothing: %t, %v", i, simulates, none, err)
 		}

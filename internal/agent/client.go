@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -99,7 +98,7 @@ func (c *Client) MayChange(ctx context.Context) ([]resource.ForeignDaemon, error
 	if err != nil {
 		return nil, err
 	}
-	return answer.Host.MPS.Foreign, nil
+	return answer.Host.ForeignMPS, nil
 }
 
 // Read reads the host: GPUs, their settings, slices and processes.
@@ -108,7 +107,7 @@ func (c *Client) Read(ctx context.Context) (resource.Host, error) {
 	if err != nil {
 		return resource.Host{}, err
 	}
-	return *answer.Host, nil
+	return answer.Host.host(), nil
 }
 
 // Clock reads the SM clock of a GPU.
@@ -146,6 +145,7 @@ func (c *Client) Release(ctx context.Context, gpu string, asItIs, abandon bool) 
 // DestroySlice removes a slice that is still the recorded one. That it does not exist is
 // no error; that another one is at its place is one.
 func (c *Client) DestroySlice(ctx context.Context, s resource.LiveSlice) error {
+	s.Slice = s.Place()
 	return c.change(ctx, request{Op: opDestroySlice, GPU: s.GPU, Slice: &s})
 }
 
@@ -206,10 +206,9 @@ func (c *child) send(r request, deadline time.Duration) (response, error) {
 	return answer, nil
 }
 
-func parseAnswer(line []byte) (response, error) {
-	var w wireResponse
-	err := jsonv2.Unmarshal(line, &w)
-	return w.response(), err
+func parseAnswer(line []byte) (answer response, err error) {
+	err = jsonv2.Unmarshal(line, &answer)
+	return answer, err
 }
 
 // greet compares the versions before the first request: an older child would drop fields that it does not know.
@@ -232,7 +231,7 @@ func (c *child) greet(next request) error {
 
 func (c *child) exchange(r request) ([]byte, error) {
 	r.Version = Protocol
-	if err := json.NewEncoder(c.line).Encode(r.wire()); err != nil {
+	if err := writeLine(c.line, r); err != nil {
 		return nil, err
 	}
 	return c.line.answers.ReadBytes('\n')

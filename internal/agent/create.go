@@ -17,18 +17,21 @@ import (
 // creation is a slice that a request creates. A request has several, so that it takes one turn of the GPU and writes
 // the GPU's page of the ledger twice for all of them.
 type creation struct {
-	Slice resource.Slice
-	Need  resource.Need
+	Slice resource.Slice `json:"slice"`
+	Need  resource.Need  `json:"need"`
 }
 
 // created is what became of a creation.
 type created struct {
-	slice *resource.LiveSlice
-	err   *Error
+	Slice *resource.LiveSlice `json:"slice,omitzero"`
+	Error *Error              `json:"error,omitzero"`
 }
 
 // maxCreates bounds the slices of one request. A GPU has 7 at most, or 49 compute instances.
 const maxCreates = 64
+
+// moreThanPlace is why a slice is refused that says how sessions share it, of which the agent knows nothing.
+const moreThanPlace = "its slice has more than a place"
 
 // checkCreates says what is wrong with the slices of a request. The ledger would list two at one place as one.
 func (r request) checkCreates() string {
@@ -38,6 +41,9 @@ func (r request) checkCreates() string {
 	for i, c := range r.Creates {
 		if c.Slice.GPU != r.GPU {
 			return "its slice is on another GPU"
+		}
+		if c.Slice != c.Slice.Place() {
+			return moreThanPlace
 		}
 		if slices.ContainsFunc(r.Creates[:i], func(o creation) bool {
 			return o.Slice.Start == c.Slice.Start && o.Slice.ComputeStart == c.Slice.ComputeStart
@@ -64,9 +70,9 @@ type making struct {
 
 func (m making) created() created {
 	if m.err != nil {
-		return created{err: asError(m.request, m.err)}
+		return created{Error: asError(m.request, m.err)}
 	}
-	return created{slice: m.slice}
+	return created{Slice: m.slice}
 }
 
 // createSlices creates the slices of a request in the GPU's turn. One that fails does not prevent the others.
@@ -103,7 +109,7 @@ func (l *nvmlLibrary) unfinished(r request, hung *Error) response {
 	}
 	answer.Created = slices.Clone(*done)
 	for failed := *hung; len(answer.Created) < len(r.Creates); failed.GPUInstance, failed.Sure = nil, true {
-		answer.Created = append(answer.Created, created{err: &failed})
+		answer.Created = append(answer.Created, created{Error: &failed})
 	}
 	return answer
 }
@@ -226,7 +232,7 @@ func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resourc
 	if err := ctx.Err(); err != nil {
 		return resource.LiveSlice{}, err
 	}
-	own := &asked{creation: creation{s, need}}
+	own := &asked{creation: creation{s.Place(), need}}
 	c.creates.add(own)
 	c.changes.mu.Lock()
 	defer c.changes.mu.Unlock()
@@ -245,10 +251,10 @@ func (c *Client) createBatch(all []*asked) {
 		if len(answer.Created) != len(all) {
 			continue
 		}
-		if a.err = nil; answer.Created[i].err != nil {
-			a.err = answer.Created[i].err
-		} else if answer.Created[i].slice != nil {
-			a.slice = *answer.Created[i].slice
+		if a.err = nil; answer.Created[i].Error != nil {
+			a.err = answer.Created[i].Error
+		} else if answer.Created[i].Slice != nil {
+			a.slice = *answer.Created[i].Slice
 		}
 	}
 }

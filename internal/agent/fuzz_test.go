@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"io"
 	"os"
@@ -55,10 +54,7 @@ func FuzzProtocol(f *testing.F) {
 	}
 	for _, r := range seedRequests(host.GPUs[0].UUID) {
 		r.Version = Protocol
-		line, err := json.Marshal(r.wire())
-		if err != nil {
-			f.Fatal(err)
-		}
+		line := written(f, r)
 		f.Add(bytes.ReplaceAll(line, []byte(`"deadline":0,`), nil))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

@@ -26,7 +26,7 @@ func ServePrivileged(library string) error {
 	lib, err := openPrivileged(library)
 	var refused *ledger.RefusedError
 	if errors.As(err, &refused) { // too many agents: this one ends
-		return errors.Join(err, write(os.Stdout, answered(response{Last: true}, request{}, err)))
+		return errors.Join(err, writeLine(os.Stdout, answered(response{Last: true}, request{}, err)))
 	}
 	if err != nil {
 		lib = &nvmlLibrary{broken: fmt.Errorf("the agent does not work as root: %w", err)}

@@ -40,41 +40,40 @@ const (
 )
 
 type request struct {
-	Version  int
-	Op       string
-	Deadline int64 // ns; the child ends a call that takes longer
-	GPU      string
-	Setting  *resource.Setting
-	Value    int                 // of the setting
-	Slice    *resource.LiveSlice // with opDestroySlice
-	Need     resource.Need       // of a part of opCreateSlices, with Slice
-	Creates  []creation          // with opCreateSlices
-	Holder   resource.Holder     // the project that makes the request
-	Take     *ledger.Take
-	AsItIs   bool     // release it, other holders restore it
-	Abandon  bool     // release it although the baseline cannot be restored
-	GPUs     []string // on which the project could get room, with opQueue
-	Room     []int    // the memory of each session that it waits for, in MiB, with opQueue
+	Version  int                 `json:"version"`
+	Op       string              `json:"op"`
+	Deadline int64               `json:"deadline"` // ns; the child ends a call that takes longer
+	GPU      string              `json:"gpu,omitzero"`
+	Setting  *resource.Setting   `json:"setting,omitzero"`
+	Value    int                 `json:"value,omitzero"`   // of the setting
+	Slice    *resource.LiveSlice `json:"slice,omitzero"`   // with opDestroySlice
+	Need     resource.Need       `json:"-"`                // of a part of opCreateSlices, with Slice
+	Creates  []creation          `json:"creates,omitzero"` // with opCreateSlices
+	Holder   resource.Holder     `json:"holder"`           // the project that makes the request
+	Take     *ledger.Take        `json:"take,omitzero"`
+	AsItIs   bool                `json:"as_it_is,omitzero"` // release it, other holders restore it
+	Abandon  bool                `json:"abandon,omitzero"`  // release it although the baseline cannot be restored
+	GPUs     []string            `json:"gpus,omitzero"`     // on which the project could get room, with opQueue
+	Room     []int               `json:"room,omitzero"`     // the memory of each session that it waits for, in MiB, with opQueue
 
-	TimeSlices bool // read the lengths of time slices, too
+	TimeSlices bool `json:"timeslices,omitzero"` // read the lengths of time slices, too
 }
 
-func parse(line []byte) (request, error) {
-	var w wireRequest
+func parse(line []byte) (r request, err error) {
 	var said struct {
 		Version int `json:"version"`
 	}
-	err := jsonv2.Unmarshal(line, &said)
+	err = jsonv2.Unmarshal(line, &said)
 	if err == nil && said.Version != Protocol {
 		return request{}, otherVersion("its client", said.Version)
 	}
 	if err == nil {
-		err = jsonv2.Unmarshal(line, &w, jsonv2.RejectUnknownMembers(true))
+		err = jsonv2.Unmarshal(line, &r, jsonv2.RejectUnknownMembers(true))
 	}
 	if err != nil {
 		return request{}, &Error{Message: fmt.Sprintf("the agent refuses a line that is not one of its requests: %v", err)}
 	}
-	return w.request(), nil
+	return r, nil
 }
 
 // otherVersion is the error where client and child are different versions of cosplay. peer names the other side.
@@ -121,6 +120,8 @@ func (r request) check() error {
 			return bad("it does not say which slice")
 		case r.Slice.GPU != r.GPU:
 			return bad("its slice is on another GPU")
+		case r.Slice.Slice != r.Slice.Place():
+			return bad(moreThanPlace)
 		}
 	default:
 		return bad("there is no such operation")
@@ -166,20 +167,20 @@ func (r request) value() string {
 
 // Place is a place in the queue of a host.
 type Place struct {
-	Number int64 // of the ticket
-	Ahead  int   // how many wait before it for one of the same GPUs
+	Number int64 `json:"number"` // of the ticket
+	Ahead  int   `json:"ahead"`  // how many wait before it for one of the same GPUs
 }
 
 type response struct {
-	Version  int
-	Host     *resource.Host
-	Created  []created // with opCreateSlices, in the order of the request
-	Clock    *resource.ClockSample
-	Value    int // what the value of a setting was rounded to
-	Place    *Place
-	Happened bool // with opEvent
-	Error    *Error
-	Last     bool // the child ends with this answer
+	Version  int                   `json:"version"`
+	Host     *wireHost             `json:"host,omitzero"`
+	Created  []created             `json:"created,omitzero"` // with opCreateSlices, in the order of the request
+	Clock    *resource.ClockSample `json:"clock,omitzero"`
+	Value    int                   `json:"value,omitzero"` // what the value of a setting was rounded to
+	Place    *Place                `json:"place,omitzero"`
+	Error    *Error                `json:"error,omitzero"`
+	Happened bool                  `json:"happened,omitzero"` // with opEvent
+	Last     bool                  `json:"last,omitzero"`     // the child ends with this answer
 }
 
 // Error is a failure of the NVML library, with its code.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,20 +40,39 @@ func TestParseIsStrict(t *testing.T) {
 	}
 }
 
+// TestSlicesArePlaces: how sessions share a slice is no part of the protocol, although the type of a slice has it.
+func TestSlicesArePlaces(t *testing.T) {
+	shared := resource.LiveSlice{Slice: resource.Slice{GPU: "GPU-x", Profile: "1g.18gb", Size: 1, Sharing: resource.SharingTime}}
+	for _, r := range []request{
+		{Op: opDestroySlice, GPU: "GPU-x", Slice: &shared},
+		{Op: opCreateSlices, GPU: "GPU-x", Creates: []creation{{Slice: shared.Slice}}},
+	} {
+		if err := r.check(); err == nil || !strings.Contains(err.Error(), moreThanPlace) {
+			t.Errorf("%s: %v", r.Op, err)
+		}
+	}
+}
+
 // TestEveryRequestIsUnderstood: what the client writes, the child reads.
 func TestEveryRequestIsUnderstood(t *testing.T) {
 	for _, r := range seedRequests("GPU-x") {
 		r.Version = Protocol
-		line, err := json.Marshal(r.wire())
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := written(t, r)
 		read, err := parse(line)
-		again, _ := json.Marshal(read.wire())
-		if err != nil || !bytes.Equal(again, line) {
+		if again := written(t, read); err != nil || !bytes.Equal(again, line) {
 			t.Errorf("%s: %v, %s", line, err, again)
 		}
 	}
+}
+
+// written is the line of a request or an answer.
+func written(t testing.TB, message any) []byte {
+	t.Helper()
+	var line bytes.Buffer
+	if err := writeLine(&line, message); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.TrimSuffix(line.Bytes(), []byte("\n"))
 }
 
 // TestOlderRootAgent: an agent from before versions, which would drop fields that
@@ -83,18 +101,20 @@ func TestOlderRootAgent(t *testing.T) {
 // TestProtocolFields: the file that lists the fields of a version never changes once that version
 // was released.
 func TestProtocolFields(t *testing.T) {
+	type wireRequest request
+	type wireResponse response
 	wiretest.Pin(t, fmt.Sprintf("testdata/protocol-%d.txt", Protocol), *updateDocs, "Raise Protocol, if its version was released, and run go test ./internal/agent -update.", wireRequest{}, wireResponse{})
 }
 
 // TestForeignDaemonsAreSent: a client gets the MPS daemons of other users that an agent has found.
 func TestForeignDaemonsAreSent(t *testing.T) {
 	want := resource.MPSService{Foreign: []resource.ForeignDaemon{{PID: 7, User: "bob", GPUs: "GPU-1"}}}
-	data, err := json.Marshal(hostToWire(resource.Host{MPS: want}))
+	data := written(t, response{Host: hostToWire(resource.Host{MPS: want})})
+	answer, err := parseAnswer(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got wireHost
-	if err := json.Unmarshal(data, &got); err != nil || !reflect.DeepEqual(got.host().MPS, want) {
+	if got := answer.Host; !reflect.DeepEqual(got.host().MPS, want) {
 		t.Errorf("%s: %+v, %v", data, got.host().MPS, err)
 	}
 }

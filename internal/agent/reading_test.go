@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -31,10 +30,7 @@ func TestReading(t *testing.T) {
 		{UUID: "GPU-0", BootID: "boot-2", Holders: []resource.Holder{{Lineage: "a", Slices: []resource.LiveSlice{on("lab", "GPU-0", "boot-2"), on("rack", "GPU-0", "boot-1"), on("", "GPU-0", ""), on("lab", "GPU-1", "boot-2")}}}},
 		{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "a", Slices: []resource.LiveSlice{on("lab", "GPU-1", ""), on("lab", "GPU-1", "boot-1")}}}},
 	}
-	line, err := json.Marshal(response{Host: &host}.wire())
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := written(t, response{Host: hostToWire(host)})
 	if one, other := strings.Count(string(line), `"one"`), strings.Count(string(line), `"other"`); one != 1 || other != 1 {
 		t.Errorf("the models are written %d and %d times: %s", one, other, line)
 	}
@@ -45,7 +41,7 @@ func TestReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(host, *answer.Host, cmpopts.IgnoreUnexported(host)); d != "" {
+	if d := cmp.Diff(host, answer.Host.host(), cmpopts.IgnoreUnexported(host)); d != "" {
 		t.Error(d)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-	jsonv2 "github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/ledger"
@@ -49,7 +48,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 		r, err := parse(lines.Bytes())
 		if err != nil {
 			l.record(r, "", response{}, err)
-			return errors.Join(err, write(out, answered(response{Last: true}, r, err)))
+			return errors.Join(err, writeLine(out, answered(response{Last: true}, r, err)))
 		}
 		deadline := time.Duration(r.Deadline)
 		// A caller able to interrupt the root agent could leave the GPU in any state.
@@ -63,29 +62,23 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 			if r.alters() {
 				l.record(r, "", answer, hung)
 			}
-			_ = write(out, answered(answer, r, hung))
+			_ = writeLine(out, answered(answer, r, hung))
 			os.Exit(1)
 		})
 		answer := l.handle(r, deadline)
 		if !watchdog.Stop() {
 			select {} // the watchdog is answering and ends the process
 		}
-		if err := write(out, answer); err != nil {
+		if err := writeLine(out, answer); err != nil {
 			return err
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("a request without an end: %d bytes are too many", maxRequest)
 		l.record(request{}, "", response{}, err)
-		return errors.Join(err, write(out, answered(response{Last: true}, request{}, err)))
+		return errors.Join(err, writeLine(out, answered(response{Last: true}, request{}, err)))
 	}
 	return lines.Err()
-}
-
-// write writes an answer as one line, without a copy of it all in memory.
-func write(out io.Writer, answer response) error {
-	buffered := bufio.NewWriterSize(out, answerBuffer)
-	return errors.Join(jsonv2.MarshalWrite(buffered, answer.wire()), buffered.WriteByte('\n'), buffered.Flush())
 }
 
 func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
@@ -107,11 +100,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	case r.Op == opRead:
 		// Another agent, whose parent has ended, may still be in the middle of a step.
 		if err = l.book.Quiet(min(deadline, readDeadline) * 3 / 4); err == nil {
-			answer.Host, err = l.read()
-		}
-		if err == nil && l.guard != nil { // the user cannot read what processes of others serve
-			every := prose.Each(answer.Host.GPUs, func(g resource.GPU) string { return g.UUID })
-			answer.Host.MPS.Foreign = mps.Others(l.guard.uid, strings.Join(every, ","))
+			answer.Host, err = l.readForLine()
 		}
 	case r.Op == opClock:
 		answer.Clock, err = l.sampleClock(r.GPU)
@@ -131,6 +120,18 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		err = nil
 	}
 	return answered(answer, r, err)
+}
+
+func (l *nvmlLibrary) readForLine() (*wireHost, error) {
+	host, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	if l.guard != nil { // the user cannot read what processes of others serve
+		every := prose.Each(host.GPUs, func(g resource.GPU) string { return g.UUID })
+		host.MPS.Foreign = mps.Others(l.guard.uid, strings.Join(every, ","))
+	}
+	return hostToWire(*host), nil
 }
 
 // answered adds the version and the error to an answer.
@@ -168,7 +169,7 @@ func (l *nvmlLibrary) record(r request, was string, answer response, refused err
 		why := refused
 		if i < len(answer.Created) {
 			why = nil
-			if failed := answer.Created[i].err; failed != nil {
+			if failed := answer.Created[i].Error; failed != nil {
 				why = failed
 			}
 		}

@@ -106,7 +106,7 @@ type GPU struct {
 // ClockSample is one reading of the SM clock.
 type ClockSample struct {
 	MHz            int  `json:"mhz"`
-	LowClockReason bool `json:"held,omitempty"` // as in GPU
+	LowClockReason bool `json:"low_clock_reason,omitempty"` // as in GPU
 }
 
 // Process is a program that uses the GPU.

@@ -70,7 +70,7 @@ func structFields(name string, t reflect.Type) []string {
 		switch {
 		case tag == "-", !f.IsExported() && !f.Anonymous:
 		case f.Anonymous && tag == "":
-			all = append(all, fields(name, f.Type)...)
+			all = append(all, slices.DeleteFunc(fields(name, f.Type), func(field string) bool { return replaced(t, name, field) })...)
 		default:
 			if tag == "" {
 				tag = f.Name
@@ -82,4 +82,15 @@ func structFields(name string, t reflect.Type) []string {
 		}
 	}
 	return all
+}
+
+// replaced reports whether a struct has a field with the JSON name of a field of one that it embeds.
+func replaced(t reflect.Type, name, field string) bool {
+	for i := range t.NumField() {
+		tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if after, is := strings.CutPrefix(field, name+"."+tag); is && tag != "" && (after == "" || strings.ContainsAny(after[:1], " ?.[{")) {
+			return true
+		}
+	}
+	return false
 }

@@ -14,7 +14,6 @@ import (
 
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
-	"cosplay/internal/terminal"
 )
 
 // InUseWait limits how long the agent repeats a call that the driver answers with IN_USE: a
@@ -98,9 +97,6 @@ func (d device) listed(held instanceID) []resource.Process {
 			return !p.In(resource.Handle{GPUInstance: held.gpu, ComputeInstance: held.compute})
 		})
 	}
-	for i := range gpu.Processes {
-		gpu.Processes[i].Name = processName(procRoot, gpu.Processes[i].PID)
-	}
 	return gpu.Processes
 }
 
@@ -173,10 +169,4 @@ func firstIn(folder string, most int) ([]os.DirEntry, error) {
 	}
 	defer dir.Close()
 	return dir.ReadDir(most)
-}
-
-// processName is the kernel's name of a process, safe for a terminal; "" if unreadable.
-func processName(root string, pid int) string {
-	name, _ := os.ReadFile(filepath.Join(root, strconv.Itoa(pid), "comm"))
-	return terminal.Safe(strings.TrimSpace(string(name)))
 }

@@ -264,6 +264,7 @@ func (d device) readProcesses(gpu *resource.GPU) error {
 			id := int(p.ComputeInstanceId)
 			process.ComputeInstance = &id
 		}
+		identify(&process, procRoot)
 		gpu.Processes = append(gpu.Processes, process)
 	}
 	slices.SortFunc(gpu.Processes, func(a, b resource.Process) int { return cmp.Compare(a.PID, b.PID) })

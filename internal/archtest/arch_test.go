@@ -53,7 +53,6 @@ var reads = map[string]string{
 	"internal/ledger":               "the ledger of a host",
 	"internal/machine":              "who runs cosplay, and their ssh keys; which session folders exist",
 	"internal/mps":                  "the MPS daemons and their folders",
-	"internal/observe":              "the names of the processes on a GPU",
 	"internal/project":              "the configuration, values of variables, the states and journals that are named",
 	"internal/recovery":             "which files of a state are left",
 	"internal/render":               "the terminal",
@@ -67,7 +66,7 @@ var reads = map[string]string{
 
 // procs are the packages that read /proc or /sys, of other processes above all.
 var procs = []string{"internal/agent", "internal/cdi", "internal/durable", "internal/initd/account", "internal/initd/boot", "internal/initd/launch",
-	"internal/mps", "internal/observe", runtimes}
+	"internal/mps", runtimes}
 
 // runtimes stands for all packages that are a runtime, so that another one needs no line here.
 const runtimes = "internal/runtime/*"

@@ -116,10 +116,10 @@ const hidden = "hunter2-hidden"
 // what an engine is given does not show them.
 func TestSecretsInFolder(t *testing.T) {
 	in, s := sessions(t), session(t)
-	s.Secret = map[string]string{"TOKEN": hidden, "SEED": hidden, LoaderPath: hidden}
-	s.Env[LoaderPath] = "never both"
+	s.Secret = map[string]string{"TOKEN": hidden, "SEED": hidden, resource.LoaderVariable: hidden}
+	s.Env[resource.LoaderVariable] = "never both"
 	s = s.Seal("key")
-	granted := Grant{Env: map[string]string{LoaderPath: "/first:" + hidden, "OTHER": "open"}}
+	granted := Grant{Env: map[string]string{resource.LoaderVariable: "/first:" + hidden, "OTHER": "open"}}
 	s.Spec.User = resource.User{Name: "jane", UID: os.Getuid(), GID: os.Getgid()}
 	if os.Geteuid() == 0 {
 		s.Spec.User.UID, s.Spec.User.GID = 1234, 1235
@@ -150,7 +150,7 @@ func TestSecretsInFolder(t *testing.T) {
 	}
 	c, err := initd.Load(filepath.Join(in.Inside(s.ID), "init.json"))
 	check(t, err)
-	if c.Secrets["TOKEN"] != hidden || c.Secrets["SEED"] != hidden || c.Secrets[LoaderPath] != "/first:"+hidden || c.Env["OTHER"] != "open" || c.Env[LoaderPath] != "" {
+	if c.Secrets["TOKEN"] != hidden || c.Secrets["SEED"] != hidden || c.Secrets[resource.LoaderVariable] != "/first:"+hidden || c.Env["OTHER"] != "open" || c.Env[resource.LoaderVariable] != "" {
 		t.Errorf("cosplay-init reads %+v", c)
 	}
 	given, err := json.Marshal([]any{in.Environment(s, "MIG-1", granted.Env), in.Mounts(s, true)})
@@ -250,7 +250,7 @@ func TestFinding(t *testing.T) {
 	in, s := Sessions{}, session(t)
 	image := ""
 	value := func(variable string) (string, error) {
-		if variable != LoaderPath {
+		if variable != resource.LoaderVariable {
 			return "", nil
 		}
 		return image, nil
@@ -258,13 +258,13 @@ func TestFinding(t *testing.T) {
 	lib := InContainer(filepath.Dir("lib/" + driver.NVML))
 	for _, c := range []struct{ image, user, want string }{{"", "", lib}, {"/image", "", lib + ":/image"}, {"/image", "/mine", lib + ":/mine"}} {
 		if image = c.image; c.user != "" {
-			s.Env[LoaderPath] = c.user
+			s.Env[resource.LoaderVariable] = c.user
 		}
-		if env, err := in.Finding(s, true, value); err != nil || env[LoaderPath] != c.want {
+		if env, err := in.Finding(s, true, value); err != nil || env[resource.LoaderVariable] != c.want {
 			t.Errorf("%+v: %v, %v", c, env, err)
 		}
 	}
-	if env, err := in.Finding(s, false, value); err != nil || env[LoaderPath] != "" {
+	if env, err := in.Finding(s, false, value); err != nil || env[resource.LoaderVariable] != "" {
 		t.Errorf("with the facades in front: %v, %v", env, err)
 	}
 }

@@ -134,9 +134,6 @@ func (in Sessions) library() (string, error) {
 	return in.Library, nil
 }
 
-// LoaderPath is the variable with the folders where the loader looks first.
-const LoaderPath = "LD_LIBRARY_PATH"
-
 // Finding are the variables by which Python finds its part of the disguise, if the session has one, and, where the
 // facades are not in front of the driver's libraries, the loader finds them first. image gives the value that the image
 // sets for a variable.
@@ -156,13 +153,13 @@ func (in Sessions) Finding(s resource.Session, facadesBehind bool, image func(va
 		env = disguise.PythonPath(s, initd.Dir, otherwise)
 	}
 	if facadesBehind {
-		rest, err := value(LoaderPath)
+		rest, err := value(resource.LoaderVariable)
 		if err != nil {
 			return env, err
 		}
-		env[LoaderPath] = InContainer(path.Dir(facadeFile))
+		env[resource.LoaderVariable] = InContainer(path.Dir(facadeFile))
 		if rest != "" { // an empty part would mean the current folder
-			env[LoaderPath] += ":" + rest
+			env[resource.LoaderVariable] += ":" + rest
 		}
 	}
 	return env, nil

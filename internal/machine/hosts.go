@@ -330,9 +330,9 @@ func (h *Host) CUDA() string {
 const NoCUDA = "there is no libcuda.so.1: sessions show their target to NVML alone, and nothing holds their VRAM cap"
 
 // Runs reports whether a process is known to run in a container of a runtime.
-func Runs(name string, pid int, c resource.Body) bool {
+func Runs(name string, p resource.Process, c resource.Body) bool {
 	driver, known := runtime.Named(name)
-	return known && driver.Runs(pid, c)
+	return known && driver.Runs(p, c)
 }
 
 // Source is what observe reads of the host.

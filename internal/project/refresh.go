@@ -273,7 +273,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 		return live, err
 	}
 	p.disown(live)
-	observe.NameProcesses(live, prior, machine.Runs)
+	observe.ResolveMarks(live, prior, machine.Runs)
 	return p.WithReleased(prior, live)
 }
 

@@ -300,7 +300,8 @@ func Imported(w io.Writer, s Style, v ImportedView) {
 
 // ImportedJSON writes the same as data.
 func ImportedJSON(w io.Writer, v ImportedView) error {
-	users := each(v.Users, func(p resource.Process) public.Process { return public.Process(p) })
+	users := each(v.Users, func(p resource.Process) public.Process { return public.Process{PID: p.PID, Name: p.Name, MemoryMiB: p.MemoryMiB, GPUInstance: p.GPUInstance,
+		ComputeInstance: p.ComputeInstance, Session: p.Session} })
 	return JSON(w, public.Imported{Format: public.V1, State: v.State, Serial: v.Serial, Address: v.Session.Address.String(), Slice: sliceJSON(v.Session.Slice),
 		Handle: (*public.Handle)(v.Session.Handle), Container: some(v.Session.Body, containerOf), Foreign: v.Foreign, Unproven: v.Unproven,
 		Users: list(users), Notes: words.Notes(v.Notes, v.Live)})

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,7 +118,17 @@ type Process struct {
 	GPUInstance     *int   `json:"gpu_instance,omitempty"`     // the MIG slice that it runs in; nil on the whole GPU
 	ComputeInstance *int   `json:"compute_instance,omitempty"` // as GPUInstance; nil where the driver does not report it
 	Session         string `json:"session,omitempty"`          // ID of the project's session that it is known to run in; on a whole GPU alone
+
+	// Marks say where a process runs, as far as the agent may read that: the containers of its control group, by ID, and
+	// variables of its environment and of its ancestors', NAME=value. A reading of the project has none.
+	Marks []string `json:"marks,omitempty"`
 }
+
+// Marked reports whether a process has a mark.
+func (p Process) Marked(mark string) bool { return slices.Contains(p.Marks, mark) }
+
+// LoaderVariable has the folders in which a program's loader looks first, separated by colons.
+const LoaderVariable = "LD_LIBRARY_PATH"
 
 // Slice is the part of a physical GPU that a session gets, identified by what outlives a reboot: GPU, profile and
 // placement.

@@ -31,8 +31,8 @@ type Driver struct {
 	// FolderSuffix ends the name of the folder of a host's sessions, so that each runtime has its own.
 	FolderSuffix string
 
-	// Runs reports whether a process runs in a body.
-	Runs func(pid int, c resource.Body) bool
+	// Runs reports whether a process runs in a body, by its marks.
+	Runs func(p resource.Process, c resource.Body) bool
 
 	// Login is how users log into the sessions of a host; nil where they have no ssh. It needs no connection.
 	Login func(Host) Login

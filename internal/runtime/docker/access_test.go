@@ -250,7 +250,7 @@ func TestHook(t *testing.T) {
 	if got := path(); got != "/run/cosplay/lib:/image" {
 		t.Errorf("the image has one: %s", got)
 	}
-	w.s.Env[inside.LoaderPath] = "/mine"
+	w.s.Env[resource.LoaderVariable] = "/mine"
 	w.prepare(t)
 	if got := path(); got != "/run/cosplay/lib:/mine" {
 		t.Errorf("the user has one: %s", got)
@@ -305,7 +305,7 @@ func TestNoDriver(t *testing.T) {
 func TestHookOfSeveralGPUs(t *testing.T) {
 	s := resource.Session{
 		ID: "one", Slice: resource.Slice{Host: hostName, GPU: "GPU-2"}, More: []resource.Slice{{Host: hostName, GPU: "GPU-0"}},
-		Program: resource.Program{Env: map[string]string{inside.LoaderPath: "/mine"}},
+		Program: resource.Program{Env: map[string]string{resource.LoaderVariable: "/mine"}},
 	}
 	r := Runtime{Engine: &Engine{}, Sessions: inside.Sessions{Base: t.TempDir(), Library: install(t, t.TempDir())}}
 	g, err := r.grant(context.Background(), access{way: byHook}, s, resource.Handle{UUID: "GPU-2"}, true)

@@ -228,7 +228,7 @@ var Driver = runtime.Driver{
 	},
 	Auto:         func(simulated bool) bool { return !simulated && Installed() },
 	FolderSuffix: folderSuffix,
-	Runs:         Runs,
+	Runs:         func(p resource.Process, c resource.Body) bool { return p.Marked(c.ID) },
 	Connect:      func(ctx context.Context) (runtime.Connection, error) { return Connect(ctx) },
 	Reach:        func(ctx context.Context) (runtime.Connection, error) { return Reach(ctx) },
 	Login:        func(h runtime.Host) runtime.Login { return (*Engine)(nil).open(h) },

@@ -255,10 +255,11 @@ func (r Runtime) rename(ctx context.Context, s resource.Session, there *containe
 	return nil
 }
 
-// Runs reports whether a process runs in a container: its control group has the container's ID in its name.
-func Runs(pid int, c resource.Body) bool {
+// runsHere reports whether a process of this machine runs in a container: its control group has the container's ID in its
+// name.
+func runsHere(pid int, container string) bool {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-	return err == nil && c.ID != "" && strings.Contains(string(groups), c.ID)
+	return err == nil && strings.Contains(string(groups), container)
 }
 
 // short is an ID as the docker command prints it.

@@ -11,8 +11,6 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
-
-	"cosplay/internal/resource"
 )
 
 // replaced lists the files and folders of the host that are mounted in a container that runs, and whose place another
@@ -20,7 +18,7 @@ import (
 // every user what a process has mounted. Of an engine on another machine nothing is known.
 func replaced(there *container.InspectResponse) []string {
 	pid := there.State.Pid
-	if pid == 0 || !Runs(pid, resource.Body{ID: there.ID}) {
+	if pid == 0 || !runsHere(pid, there.ID) {
 		return nil
 	}
 	inside, here := mountsOf(fmt.Sprint(pid)), mountsOf("self")

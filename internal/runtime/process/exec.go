@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -147,50 +145,16 @@ func environment(dir string, s resource.Session, sliceID string) map[string]stri
 	maps.Copy(env, disguise.MPS(s, resource.MPS{Folder: s.MPS}.Pipes()))
 	maps.Copy(env, s.Secret)
 	library := filepath.Join(dir, disguise.LibraryDir)
-	if rest := cmp.Or(env["LD_LIBRARY_PATH"], os.Getenv("LD_LIBRARY_PATH")); rest != "" {
+	if rest := cmp.Or(env[resource.LoaderVariable], os.Getenv(resource.LoaderVariable)); rest != "" {
 		library += ":" + rest
 	}
-	env["LD_LIBRARY_PATH"] = library
+	env[resource.LoaderVariable] = library
 	maps.Copy(env, disguise.PythonPath(s, dir, os.Getenv(disguise.PythonVariable)))
 	return env
 }
 
-// generations is how many ancestors of a process are searched.
-const generations = 64
-
-// Runs reports whether a process runs in a session: it or one of its ancestors was started
-// there, and loads libraries from the session's folder first. The environment of other
-// users' processes is not readable; they do not run in a session.
-func Runs(pid int, c resource.Body) bool {
-	mark := []byte("LD_LIBRARY_PATH=" + filepath.Join(c.ID, disguise.LibraryDir))
-	for range generations {
-		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil {
-			return false
-		}
-		for variable := range bytes.SplitSeq(environment, []byte{0}) {
-			if rest, marked := bytes.CutPrefix(variable, mark); marked && (len(rest) == 0 || rest[0] == ':') {
-				return true
-			}
-		}
-		if pid = parent(pid); pid <= 1 {
-			return false
-		}
-	}
-	return false
-}
-
-// parent is the pid of the parent of a process; 0 if unknown.
-func parent(pid int) int {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	// The name is in brackets, and may contain brackets: "12 (a) b) S 11 ...".
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0
-	}
-	id, _ := strconv.Atoi(string(fields[1]))
-	return id
+// runs reports whether a process runs in a session: it or one of its ancestors was started there, and loads libraries from
+// the session's folder first.
+func runs(p resource.Process, c resource.Body) bool {
+	return p.Marked(resource.LoaderVariable + "=" + filepath.Join(c.ID, disguise.LibraryDir))
 }

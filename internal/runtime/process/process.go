@@ -152,7 +152,7 @@ var Driver = runtime.Driver{
 		RemoveCommand: "rm -r",
 	},
 	Auto: func(bool) bool { return true },
-	Runs: Runs,
+	Runs: runs,
 	Open: func(h runtime.Host) runtime.Runtime { return open(h) },
 	Readdress: func(h runtime.Host, session string, to resource.Address) error {
 		return open(h).Readdress(session, to)

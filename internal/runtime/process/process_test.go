@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -302,41 +301,13 @@ func TestOlderSession(t *testing.T) {
 	}
 }
 
-// TestRuns: a process that was started in a session runs there, and so do its children
-// with any environment; no other process does.
+// TestRuns: what has the session's libraries in front, itself or by an ancestor, runs in the session.
 func TestRuns(t *testing.T) {
-	r, s := worker(t)
-	made := prepare(t, r, s)
-	c, err := r.command(context.Background(), s.ID, runtime.Program{Argv: []string{"sh", "-c", "env -i sh -c 'echo $$; read wait'; echo done"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, _ := c.StdinPipe()
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	child := 0
-	if _, err := fmt.Fscan(out, &child); err != nil {
-		t.Fatal(err)
-	}
-	other := made
-	other.ID = strings.TrimSuffix(made.ID, "3")
-	for _, test := range []struct {
-		pid  int
-		in   resource.Body
-		want bool
-	}{{c.Process.Pid, made, true}, {child, made, true}, {child, other, false}, {os.Getpid(), made, false}, {1, made, false}, {1 << 30, made, false}} {
-		if got := Runs(test.pid, test.in); got != test.want {
-			t.Errorf("%d runs in %s: %v", test.pid, test.in.ID, got)
+	c := resource.Body{ID: "/sessions/worker-3"}
+	for mark, want := range map[string]bool{"LD_LIBRARY_PATH=/sessions/worker-3/lib": true, "LD_LIBRARY_PATH=/sessions/worker-33/lib": false, "/sessions/worker-3/lib": false} {
+		if got := runs(resource.Process{Marks: []string{mark}}, c); got != want {
+			t.Errorf("%s: %v", mark, got)
 		}
-	}
-	in.Close()
-	if err := c.Wait(); err != nil {
-		t.Error(err)
 	}
 }
 

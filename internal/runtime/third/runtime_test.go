@@ -24,7 +24,7 @@ var driver = runtime.Driver{
 	Auto:         func(bool) bool { return false },
 	Open:         func(h runtime.Host) runtime.Runtime { return open(h) },
 	FolderSuffix: ".bare",
-	Runs:         func(int, resource.Body) bool { return false },
+	Runs:         func(resource.Process, resource.Body) bool { return false },
 	Readdress:    func(h runtime.Host, id string, to resource.Address) error { return open(h).readdress(id, to) },
 }
 

@@ -3,23 +3,16 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
 	"cosplay/internal/ledger"
 	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
-
-// BaselineClocks is the file in which the admin of a host states clock locks from before
-// cosplay, which NVML cannot read: a UUID and MHz a line.
-const BaselineClocks = "/etc/cosplay/baseline-clocks"
 
 // guard checks the requests of a user to an agent that runs as root. It trusts nothing
 // that a request states about the user, about earlier changes or about the GPU: it asks the kernel, the ledger and the
@@ -74,7 +67,7 @@ func (g *guard) mayTouch(l *nvmlLibrary, r request, more int) error {
 	if unread == nil && page.Leaving == r.Holder.Lineage && r.Op == opSet {
 		return nil // the project restores the baseline
 	}
-	policy, err := readPolicy(g.policy)
+	policy, err := PolicyOf(adminFile(g.policy))
 	if err != nil || policy.open {
 		return err
 	}
@@ -91,56 +84,6 @@ func (g *guard) mayTouch(l *nvmlLibrary, r request, more int) error {
 		}
 	}
 	return policy.Permit(SubjectOf(g.uid), wish, has)
-}
-
-// AdminClocks reads BaselineClocks, in MHz by UUID. The root agent trusts no other user about clock locks.
-func AdminClocks() (map[string]int, error) { return readClocks(BaselineClocks) }
-
-func readClocks(path string) (map[string]int, error) {
-	lines, err := adminLines(path)
-	if err != nil {
-		return nil, fmt.Errorf("the list of clock locks from before cosplay cannot be relied on: %w", err)
-	}
-	clocks := map[string]int{}
-	for _, l := range lines {
-		mhz := 0
-		if len(l.words) == 2 {
-			mhz, err = strconv.Atoi(l.words[1])
-		}
-		if len(l.words) != 2 || err != nil || mhz <= 0 {
-			return nil, fmt.Errorf("%s:%d: %q is not a UUID and a clock in MHz", path, l.number, strings.Join(l.words, " "))
-		}
-		clocks[l.words[0]] = mhz
-	}
-	return clocks, nil
-}
-
-// adminLine is a line of a file of the admin.
-type adminLine struct {
-	number int
-	words  []string
-}
-
-// adminLines reads the words of the lines of a file that only root can change; what follows a # is a comment.
-func adminLines(path string) (lines []adminLine, err error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	real, err := trustedFile(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(real)
-	if err != nil {
-		return nil, err
-	}
-	for i, line := range strings.Split(string(text), "\n") {
-		line, _, _ = strings.Cut(line, "#")
-		if words := strings.Fields(line); len(words) > 0 {
-			lines = append(lines, adminLine{i + 1, words})
-		}
-	}
-	return lines, nil
 }
 
 // inReason refuses values that the GPU does not have before the ledger or the driver gets them.

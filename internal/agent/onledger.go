@@ -63,7 +63,7 @@ func (l *nvmlLibrary) ownClock(gpu string, t *ledger.Take) error {
 	if t.Trusted && t.Baseline.Has(resource.SMClock) || l.book.Dir != ledger.SystemDir {
 		return nil
 	}
-	clocks, err := readClocks(BaselineClocks)
+	clocks, err := ClocksOf(adminFile(BaselineClocks))
 	if err != nil {
 		return err
 	}

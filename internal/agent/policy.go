@@ -1,10 +1,7 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/user"
 	"slices"
 	"strconv"
@@ -13,10 +10,6 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
-
-// PolicyFile is the file in which the admin of a host states which of its GPUs users may change, and how. A line is a
-// rule: a UUID or * for each GPU, and then words. Without the file, users may change everything.
-const PolicyFile = "/etc/cosplay/gpus"
 
 // Policy is what the admin of a host permits its users. The first rule that names a GPU and a user applies. A GPU that a
 // rule names for users or groups is theirs alone: a later * does not mean it.
@@ -73,35 +66,28 @@ func SubjectOf(uid int) Subject {
 	return s
 }
 
-// ReadPolicy reads the policy of this host. The agent of root enforces it; others read it to know early.
-func ReadPolicy() (Policy, error) { return readPolicy(PolicyFile) }
-
-func readPolicy(path string) (Policy, error) {
-	p := Policy{path: path}
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		p.open = true
-		return p, nil
-	}
+// PolicyOf is the policy that the admin of a host has written. The agent of root enforces it; others read it to know early.
+func PolicyOf(f resource.AdminFile) (Policy, error) {
+	p := Policy{path: f.Path, open: f.Path == ""}
 	wrong := func(err error) error {
-		return prose.Advice{What: fmt.Sprintf("the rules for the GPUs of this host cannot be relied on: %v", err), Fix: "let an admin correct " + path, Cause: err}
+		return prose.Advice{What: fmt.Sprintf("the rules for the GPUs of this host cannot be relied on: %v", err), Fix: "let an admin correct " + f.Path, Cause: err}
 	}
-	lines, err := adminLines(path)
-	if err != nil {
+	if err := unread(f); err != nil {
 		return p, wrong(err)
 	}
-	for _, l := range lines {
+	for _, l := range f.Lines {
 		r, err := parseRule(l)
 		if err != nil {
-			return p, wrong(fmt.Errorf("%s:%d: %w", path, l.number, err))
+			return p, wrong(fmt.Errorf("%s:%d: %w", f.Path, l.Number, err))
 		}
 		p.rules = append(p.rules, r)
 	}
 	return p, nil
 }
 
-func parseRule(l adminLine) (rule, error) {
-	r := rule{line: l.number, text: strings.Join(l.words, " "), gpu: l.words[0], slices: unbounded}
-	for _, word := range l.words[1:] {
+func parseRule(l resource.AdminLine) (rule, error) {
+	r := rule{line: l.Number, text: strings.Join(l.Words, " "), gpu: l.Words[0], slices: unbounded}
+	for _, word := range l.Words[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		values := slices.DeleteFunc(strings.Split(value, ","), func(v string) bool { return v == "" })
 		switch {

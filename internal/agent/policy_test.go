@@ -16,7 +16,7 @@ func permitting(t *testing.T, text string) Policy {
 	p := Policy{path: "rules"}
 	for i, line := range strings.Split(text, "\n") {
 		if words := strings.Fields(line); len(words) > 0 {
-			r, err := parseRule(adminLine{i + 1, words})
+			r, err := parseRule(resource.AdminLine{Number: i + 1, Words: words})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestBadPolicy(t *testing.T) {
 		"* default-ttl=9h max-ttl=8h": "default-ttl=9h is longer than max-ttl=8h",
 		"* ttl=8h":                    `has no "ttl=8h"`,
 	} {
-		if r, err := parseRule(adminLine{1, strings.Fields(text)}); err == nil || !strings.Contains(err.Error(), want) {
+		if r, err := parseRule(resource.AdminLine{Number: 1, Words: strings.Fields(text)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %q", text, r, err, want)
 		}
 	}
@@ -214,10 +214,10 @@ func TestBadPolicy(t *testing.T) {
 	if err := os.WriteFile(path, []byte("*\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := readPolicy(path); err == nil || !strings.Contains(err.Error(), "cannot be relied on") || p.Permit(Subject{}, Wish{}, nil) == nil {
+	if p, err := PolicyOf(adminFile(path)); err == nil || !strings.Contains(err.Error(), "cannot be relied on") || p.Permit(Subject{}, Wish{}, nil) == nil {
 		t.Errorf("a file that others can write: %v", err)
 	}
-	if p, err := readPolicy(path + ".missing"); err != nil || p.Permit(Subject{}, Wish{GPU: "GPU-a", Whole: true}, nil) != nil {
+	if p, err := PolicyOf(adminFile(path + ".missing")); err != nil || p.Permit(Subject{}, Wish{GPU: "GPU-a", Whole: true}, nil) != nil {
 		t.Errorf("without a file: %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func (g *guard) mayWait(l *nvmlLibrary, gpus []string) error {
 	if err != nil {
 		return err
 	}
-	policy, err := readPolicy(g.policy)
+	policy, err := PolicyOf(adminFile(g.policy))
 	if err != nil {
 		return err
 	}

@@ -127,6 +127,7 @@ func (l *nvmlLibrary) readForLine() (*wireHost, error) {
 	if err != nil {
 		return nil, err
 	}
+	host.Admin = l.admin()
 	if l.guard != nil { // the user cannot read what processes of others serve
 		every := prose.Each(host.GPUs, func(g resource.GPU) string { return g.UUID })
 		host.MPS.Foreign = mps.Others(l.guard.uid, strings.Join(every, ","))

@@ -87,7 +87,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	ended := Ended(o.Ends, Now())
 	maps.DeleteFunc(ended, func(a resource.Address, _ lifetime.End) bool { return o.unread(a) })
 	if aim.Goal == ReadOnly {
-		options := p.DiffOptions()
+		options := p.DiffOptions(o.Live)
 		options.Ended = ended
 		o.Plan = p.build(resource.Desired{}, o.Prior, o, options)
 		return o, append(unasked, p.lostStates(o.Prior, o.Live, aim)...), nil
@@ -100,7 +100,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
 	diags = append(unasked, diags...)
-	options := p.DiffOptions()
+	options := p.DiffOptions(o.Live)
 	options.AbandonBaseline = aim.AbandonBaseline
 	options.Moved, options.Forgets = moved, resolve.Forgotten(p.Intent, prior)
 	options.Ended = ended
@@ -139,7 +139,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 			return o, nil, err
 		}
 		diags = append(diags, wrong...)
-		p.giveTTL(desired.Sessions)
+		p.giveTTL(desired.Sessions, o.Live)
 	}
 	o.Plan = p.build(desired, prior, o, options)
 	o.Plan.Key = key
@@ -185,11 +185,12 @@ func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outloo
 }
 
 // DiffOptions are the settings of the hosts that affect a comparison.
-func (p *Project) DiffOptions() diff.Options {
+func (p *Project) DiffOptions(live resource.Live) diff.Options {
 	stated, admin := map[string]int{}, map[string]int(nil)
 	for _, h := range p.Intent.Hosts {
 		if open := p.Machine.Hosts()[h.Name]; open != nil && open.Rooted {
-			admin, _ = agent.AdminClocks() // checkRights reports the error
+			shown, _ := live.Host(h.Name)
+			admin, _ = agent.ClocksOf(shown.Admin.Clocks) // checkRights reports the error
 		} else if h.BaselineClockMHz != nil {
 			stated[h.Name] = *h.BaselineClockMHz
 		}

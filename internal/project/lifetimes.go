@@ -228,7 +228,7 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 			next.Expired[i].ExtendedTo = extension.To
 			for _, h := range live.Hosts { // it is on no GPU, and may get any
 				every := prose.Each(h.GPUs, func(g resource.GPU) string { return g.UUID })
-				if err := p.refuseLonger(h.Name, every, resource.Seconds(extension.To-now)); err != nil {
+				if err := p.refuseLonger(live, h.Name, every, resource.Seconds(extension.To-now)); err != nil {
 					return nil, err
 				}
 			}
@@ -240,7 +240,7 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 			}
 			s.ExtendedTo = lifetime.Extended(*s, by, now)
 			extension.To = s.ExtendedTo
-			if err := p.refuseLonger(s.Slice.Host, gpusOf(s.Session), resource.Seconds(extension.To-now)); err != nil {
+			if err := p.refuseLonger(live, s.Slice.Host, gpusOf(s.Session), resource.Seconds(extension.To-now)); err != nil {
 				return nil, err
 			}
 		}

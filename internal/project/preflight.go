@@ -115,9 +115,9 @@ func MayChange(ctx context.Context, h *machine.Host) error {
 // checkPolicy reports the first step that the root agent would refuse by the rules of the host's admin. A user who may
 // not read the rules learns it from the agent.
 func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
-	policy, unread := agent.ReadPolicy()
-	who := agent.SubjectOf(os.Getuid())
 	live, _ := f.Live.Host(h.Config.Name)
+	policy, unread := agent.PolicyOf(live.Admin.Rules)
+	who := agent.SubjectOf(os.Getuid())
 	has, planned := agent.SlicesOf(live.Ledger, who.UID), map[string]int{}
 	for _, step := range f.Plan.Steps {
 		var wish agent.Wish
@@ -158,7 +158,8 @@ func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 // agent does not believe.
 func checkBaselineClock(f *preflight.Flight, h *machine.Host) {
 	stated := h.Config.BaselineClockMHz
-	admin, err := agent.AdminClocks()
+	live, _ := f.Live.Host(h.Config.Name)
+	admin, err := agent.ClocksOf(live.Admin.Clocks)
 	if err != nil {
 		f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true, Summary: "the admin's list of clock locks cannot be used", Advice: prose.AdviceOf(err)})
 		return

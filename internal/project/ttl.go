@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"syscall"
 
 	"cosplay/internal/agent"
 	"cosplay/internal/diff"
-	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
 	"cosplay/internal/preflight"
 	"cosplay/internal/prose"
@@ -29,23 +29,22 @@ func (p *Project) subject() agent.Subject {
 	return agent.SubjectOf(uid)
 }
 
-// ttlRules returns what the rules of the admin say about the ttl of a session on GPUs of a host. Root is free, and hosts
-// without hardware have no rules. A user who may not read the rules has none. Where there is no rule at all, it is nil.
-func (p *Project) ttlRules() func(host string, gpus []string) (agent.TTL, error) {
-	policy, unread := agent.ReadPolicy()
-	if policy.Open() {
-		return nil
-	}
-	who := p.subject()
+// ttlRules returns what the rules of the admins say about the ttl of a session on GPUs of a host. Root is free. A user who
+// may not read the rules has none.
+func (p *Project) ttlRules(live resource.Live) func(host string, gpus []string) (agent.TTL, error) {
+	subject := sync.OnceValue(p.subject)
 	return func(host string, gpus []string) (agent.TTL, error) {
-		h, err := p.Host(host)
+		shown, _ := live.Host(host)
+		if shown.Admin.Rules.Path == "" {
+			return agent.TTL{}, nil
+		}
+		who := subject()
+		policy, err := agent.PolicyOf(shown.Admin.Rules)
 		switch {
+		case who.UID == 0 || errors.Is(err, fs.ErrPermission):
+			return agent.TTL{}, nil
 		case err != nil:
 			return agent.TTL{}, err
-		case p.Machine.Book(h).Dir != ledger.SystemDir || who.UID == 0 || errors.Is(unread, fs.ErrPermission):
-			return agent.TTL{}, nil
-		case unread != nil:
-			return agent.TTL{}, unread
 		}
 		return policy.TTL(who, gpus)
 	}
@@ -56,11 +55,11 @@ func gpusOf(s resource.Session) []string {
 }
 
 // giveTTL gives sessions without a ttl the default one of the rules.
-func (p *Project) giveTTL(sessions []resource.Session) {
-	rules := p.ttlRules()
+func (p *Project) giveTTL(sessions []resource.Session, live resource.Live) {
+	rules := p.ttlRules(live)
 	for i := range sessions {
 		s := &sessions[i]
-		if rules == nil || s.Lifetime.TTL != 0 {
+		if s.Lifetime.TTL != 0 {
 			continue
 		}
 		if ttl, err := rules(s.Slice.Host, gpusOf(*s)); err == nil { // checkTTL reports it
@@ -72,12 +71,12 @@ func (p *Project) giveTTL(sessions []resource.Session) {
 // checkTTL refuses each session that comes up, or gets another ttl, with a longer one than the rules permit, and says
 // which ones get the default.
 func (p *Project) checkTTL(f *preflight.Flight) {
-	rules, written := p.ttlRules(), map[resource.Address]resource.Seconds{}
+	rules, written := p.ttlRules(f.Live), map[resource.Address]resource.Seconds{}
 	for _, s := range p.Intent.Sessions {
 		written[s.Address] = s.Lifetime.TTL
 	}
 	for _, c := range f.Plan.Diff.Sessions {
-		if rules == nil || c.After == nil || c.Before != nil && c.Before.Lifetime.TTL == c.After.Lifetime.TTL && (c.Body == diff.Keep || c.Body == diff.Remove) {
+		if c.After == nil || c.Before != nil && c.Before.Lifetime.TTL == c.After.Lifetime.TTL && (c.Body == diff.Keep || c.Body == diff.Remove) {
 			continue
 		}
 		ttl, err := rules(c.After.Slice.Host, gpusOf(*c.After))
@@ -95,12 +94,8 @@ func (p *Project) checkTTL(f *preflight.Flight) {
 }
 
 // refuseLonger refuses to extend a session beyond what the rules for some GPUs permit from now.
-func (p *Project) refuseLonger(host string, gpus []string, left resource.Seconds) error {
-	rules := p.ttlRules()
-	if rules == nil {
-		return nil
-	}
-	ttl, err := rules(host, gpus)
+func (p *Project) refuseLonger(live resource.Live, host string, gpus []string, left resource.Seconds) error {
+	ttl, err := p.ttlRules(live)(host, gpus)
 	if err != nil || ttl.Max == 0 || left <= ttl.Max {
 		return err
 	}

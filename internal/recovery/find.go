@@ -149,7 +149,7 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	case inHand:
 		take.Baseline, take.LockBefore = page.Baseline, page.LockBefore
 	default:
-		take.Baseline, take.LockBefore = diff.Baseline(found.GPU, f.DiffOptions().BaselineClockMHz[made.Host])
+		take.Baseline, take.LockBefore = diff.Baseline(found.GPU, f.DiffOptions(f.live).BaselineClockMHz[made.Host])
 	}
 	host, _ := f.live.Host(made.Host)
 	found.Steps = adopting(f.prior, host.BootID, found.Session, nil, &take)

@@ -181,7 +181,7 @@ func round(ctx context.Context, p *project.Project, o claim, live resource.Live,
 			r.Unproven = append(r.Unproven, c)
 		}
 	}
-	options := p.DiffOptions()
+	options := p.DiffOptions(has.live)
 	options.AbandonBaseline = abandon
 	r.Plan = plan.Build(resource.Desired{}, r.Prior, has.live, options)
 	return r, failures

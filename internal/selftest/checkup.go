@@ -120,7 +120,7 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), u.Advice().What, grade, u.Advice().Fix)
 	}
 	if h.Rooted {
-		c.privilege(ctx, host.Name, h, live.GPUs)
+		c.privilege(ctx, host.Name, h, live)
 	} else if err := project.MayChange(ctx, h); err != nil {
 		c.fail(host.Name, "ledger", err)
 	}
@@ -156,7 +156,7 @@ func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
 }
 
 // privilege checks whether the user may change GPUs.
-func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, gpus []resource.GPU) {
+func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, live resource.Host) {
 	const thing = "privilege"
 	user := machine.UserName()
 	if binary, err := os.Executable(); err == nil {
@@ -169,7 +169,7 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, g
 	switch {
 	case err == nil:
 		c.add(host, thing, user+" may change GPUs", Good, "")
-		c.rules(host, gpus)
+		c.rules(host, live)
 	case errors.As(err, &refused):
 		fix := "run visudo -f /etc/sudoers.d/cosplay and add the line below; or run sudo cosplay apply"
 		if h.Library == "" { // a socket serves the system's
@@ -183,14 +183,14 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, g
 }
 
 // rules lists the rules of the admin that apply to the user.
-func (c *checkup) rules(host string, gpus []resource.GPU) {
-	policy, err := agent.ReadPolicy()
+func (c *checkup) rules(host string, live resource.Host) {
+	policy, err := agent.PolicyOf(live.Admin.Rules)
 	if err != nil {
 		c.fail(host, "rules", err)
 		return
 	}
 	who := agent.SubjectOf(os.Getuid())
-	for _, g := range gpus {
+	for _, g := range live.GPUs {
 		if rule, is := policy.Rule(who, g.UUID); rule != "" {
 			c.add(host, "rules", fmt.Sprintf("GPU %d: %s", g.Index, rule), Good, "")
 		} else if is {

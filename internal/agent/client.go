@@ -92,15 +92,6 @@ func (c *child) close() error {
 	return err
 }
 
-// MayChange checks whether changes are possible, and makes none. A root agent returns the MPS daemons of other users.
-func (c *Client) MayChange(ctx context.Context) ([]resource.ForeignDaemon, error) {
-	answer, err := c.changes.ask(ctx, request{Op: opRead}, readDeadline)
-	if err != nil {
-		return nil, err
-	}
-	return answer.Host.ForeignMPS, nil
-}
-
 // Read reads the host: GPUs, their settings, slices and processes.
 func (c *Client) Read(ctx context.Context) (resource.Host, error) {
 	answer, err := c.reads.ask(ctx, request{Op: opRead, TimeSlices: c.reads.options.TimeSlices}, readDeadline)

@@ -37,6 +37,11 @@ const (
 	opQueue        = "queue" // take a ticket of the queue, or say that the waiter is still there
 	opLeaveQueue   = "leave-queue"
 	opEvent        = "event" // wait for an event of a GPU, for 2 s at most
+
+	opLedger    = "ledger"
+	opHistory   = "history"
+	opReleased  = "released"
+	opMayChange = "may-change"
 )
 
 type request struct {
@@ -56,7 +61,8 @@ type request struct {
 	GPUs     []string            `json:"gpus,omitzero"`     // on which the project could get room, with opQueue
 	Room     []int               `json:"room,omitzero"`     // the memory of each session that it waits for, in MiB, with opQueue
 
-	TimeSlices bool `json:"timeslices,omitzero"` // read the lengths of time slices, too
+	TimeSlices bool   `json:"timeslices,omitzero"` // read the lengths of time slices, too
+	Known      string `json:"known,omitzero"`      // the stamp of the ledger that the client has, with opLedger
 }
 
 func parse(line []byte) (r request, err error) {
@@ -88,7 +94,7 @@ func (r request) check() error {
 		return &Error{GPU: r.GPU, Message: fmt.Sprintf("the agent refuses %q: %s", r.Op, what)}
 	}
 	switch r.Op {
-	case opHello, opRead, opLeaveQueue, opEvent:
+	case opHello, opRead, opLeaveQueue, opEvent, opLedger, opHistory, opReleased, opMayChange:
 		return nil
 	case opQueue:
 		if len(r.GPUs) == 0 {
@@ -138,7 +144,12 @@ func (r request) alters() bool {
 	case opHello, opRead, opClock, opQueue, opLeaveQueue, opEvent:
 		return false
 	}
-	return true
+	return !r.records()
+}
+
+// records reports whether a request is for records of the host, which need no NVML.
+func (r request) records() bool {
+	return r.Op == opLedger || r.Op == opHistory || r.Op == opReleased || r.Op == opMayChange
 }
 
 // maxRoom bounds how many sessions wait for room with one ticket.
@@ -181,6 +192,10 @@ type response struct {
 	Error    *Error                `json:"error,omitzero"`
 	Happened bool                  `json:"happened,omitzero"` // with opEvent
 	Last     bool                  `json:"last,omitzero"`     // the child ends with this answer
+	Ledger   []wirePage            `json:"ledger,omitzero"`   // with opLedger
+	Stamp    string                `json:"stamp,omitzero"`    // of that ledger
+	History  []ledger.Attempted    `json:"history,omitzero"`  // with opHistory
+	Released []string              `json:"released,omitzero"` // GPUs, by UUID, with opReleased
 }
 
 // Error is a failure of the NVML library, with its code.

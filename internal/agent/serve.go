@@ -92,11 +92,13 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	clear(l.profiles)
 	clear(l.clocks)
 	l.readsTimeSlices(r)
-	if err == nil && r.Op != opHello {
+	if err == nil && r.Op != opHello && !r.records() {
 		err = l.broken
 	}
 	switch {
 	case err != nil, r.Op == opHello:
+	case r.records():
+		err = l.records(r, &answer)
 	case r.Op == opRead:
 		// Another agent, whose parent has ended, may still be in the middle of a step.
 		if err = l.book.Quiet(min(deadline, readDeadline) * 3 / 4); err == nil {

@@ -190,6 +190,37 @@ func TestPure(t *testing.T) {
 	}
 }
 
+// clients are the packages that see a host through its agent and its runtimes alone: it may be another machine.
+var clients = []string{"internal/apply", "internal/cli", "internal/observe", "internal/project", "internal/recovery", "internal/render", "internal/selftest", "internal/watch"}
+
+// TestClientsReadNoHost: they read no process and no setting of the kernel, no ledger, and no file of a host's admin.
+func TestClientsReadNoHost(t *testing.T) {
+	for _, p := range packages(t) {
+		if !slices.Contains(clients, nameOf(p.ImportPath)) {
+			continue
+		}
+		if readsProc(t, p) {
+			t.Errorf("%s reads /proc or /sys", p.ImportPath)
+		}
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				of, is := n.(*ast.SelectorExpr)
+				if !is {
+					return true
+				}
+				if in, named := of.X.(*ast.Ident); named && (in.Name == "ledger" && (of.Sel.Name == "Book" || of.Sel.Name == "SystemDir") || in.Name == "mps" && of.Sel.Name == "Others") {
+					t.Errorf("%s: %s uses %s.%s, which is for the agent", p.ImportPath, name, in.Name, of.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+}
+
 // TestNoEngine: what a session needs inside is made without a container engine.
 func TestNoEngine(t *testing.T) {
 	imports := map[string][]string{}

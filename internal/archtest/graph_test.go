@@ -37,7 +37,7 @@ var groups = []group{
 	{name: "machine", packages: []string{"internal/machine"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "observe", "apply"}},
 	{name: "project", packages: []string{"internal/project"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "observe", "apply", "machine"}},
 	{name: "recovery", packages: []string{"internal/recovery"}, imports: []string{"values", "tools", "decisions", "records", "sessions", "apply", "machine", "project"}},
-	{name: "selftest", packages: []string{"internal/selftest"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "machine", "project"}},
+	{name: "selftest", packages: []string{"internal/selftest"}, imports: []string{"values", "tools", "decisions", "hardware", "sessions", "machine", "project"}},
 	{name: "alerts", packages: []string{"internal/alerts"}, imports: []string{"values", "tools", "decisions"}},
 	{name: "metrics", packages: []string{"internal/metrics"}, imports: []string{"values", "decisions"}},
 	{name: "watch", packages: []string{"internal/watch"}, imports: []string{"metrics", "values", "tools", "decisions", "sessions", "apply", "project"}},

@@ -64,7 +64,7 @@ func (inv *invocation) statusView(ctx context.Context) (view render.StatusView, 
 	if err != nil {
 		return view, err
 	}
-	if err := p.RefuseCopy(o.Prior); err != nil {
+	if err := p.RefuseCopy(o.Prior, o.Live); err != nil {
 		render.Diagnostics(inv.Err, inv.style(inv.Err), hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: err.Error()}}, nil)
 	}
 	return inv.viewOf(p.Project, o), nil

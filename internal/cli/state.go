@@ -114,8 +114,12 @@ func (inv *invocation) edited(ctx context.Context, command string, o editOptions
 	} else if err = inv.lock(ctx, p, command, o.lockTimeout); err == nil {
 		prior, err = p.Settled(ctx)
 	}
+	var live resource.Live
 	if err == nil {
-		err = p.RefuseCopy(prior)
+		live, err = p.Ledgers(ctx)
+	}
+	if err == nil {
+		err = p.RefuseCopy(prior, live)
 	}
 	return p, prior, err
 }

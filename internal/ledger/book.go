@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/durable"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -56,6 +57,18 @@ func unwritable(err error) error {
 		return fmt.Errorf("the host's ledger cannot be written: %w; changes to a GPU take root: sudo cosplay apply", err)
 	}
 	return fmt.Errorf("the host's ledger cannot be written: %w", err)
+}
+
+// Writable returns an error unless this user may write the ledger.
+func (b Book) Writable() error {
+	if b.Dir == "" {
+		return nil // nothing is written
+	}
+	if err := durable.CanWriteIn(b.folder()); err != nil {
+		return prose.Advice{What: prose.Stop(err.Error()) + " It stores the baselines of the GPUs, so cosplay changes nothing without it",
+			Fix: fmt.Sprintf("make %s writable", b.Dir), Cause: err}
+	}
+	return nil
 }
 
 func (b Book) moving() string          { return filepath.Join(b.Dir, "moving") }

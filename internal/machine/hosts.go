@@ -36,6 +36,7 @@ type Machine struct {
 	Version string // of cosplay
 
 	hosts       map[string]*Host
+	unopened    map[string]*Host              // whose agents were asked for records
 	connections map[string]runtime.Connection // of runtimes, by name
 	reached     runtime.Connection            // by Reach; nil is none
 }
@@ -86,11 +87,28 @@ func (m *Machine) host(c config.Host) *Host {
 		h.simDir = m.SimDir(c.Name)
 		h.Library = sim.LibraryPath(h.simDir)
 	}
-	h.options = agent.Options{Library: h.Library, Ledger: m.Book(c).Dir, User: UserName(), TimeSlices: c.TimeSlice != ""}
+	h.options = agent.Options{Library: h.Library, Ledger: m.Ledger(c), User: UserName(), TimeSlices: c.TimeSlice != ""}
 	h.Rooted = h.options.Ledger == ledger.SystemDir && os.Geteuid() != 0
 	h.options.Privileged = h.Rooted
 	h.Agent = agent.New(h.options)
 	return h
+}
+
+// System is this machine for its records: no block of a configuration has an empty name.
+var System = config.Host{Manage: config.ManageAll()}
+
+// Records is the agent of a host for its records, which need neither GPUs nor a simulated host that exists.
+func (m *Machine) Records(c config.Host) *agent.Client {
+	if h, opened := m.hosts[c.Name]; opened {
+		return h.Agent
+	}
+	if m.unopened[c.Name] == nil {
+		if m.unopened == nil {
+			m.unopened = map[string]*Host{}
+		}
+		m.unopened[c.Name] = m.host(c)
+	}
+	return m.unopened[c.Name].Agent
 }
 
 // Notify calls wake after events of the host's GPUs, until the context ends.
@@ -105,14 +123,18 @@ func (m *Machine) Hosts() map[string]*Host { return m.hosts }
 // Rest ends the agents until they are needed again: a command that enters a session may
 // stay there for days.
 func (m *Machine) Rest() {
-	for _, h := range m.hosts {
+	for _, h := range m.all() {
 		_ = h.Agent.Close()
 	}
 }
 
+func (m *Machine) all() []*Host {
+	return slices.AppendSeq(slices.Collect(maps.Values(m.hosts)), maps.Values(m.unopened))
+}
+
 // Leave is Rest that does not wait until the agents have ended; Close does.
 func (m *Machine) Leave() {
-	for _, h := range m.hosts {
+	for _, h := range m.all() {
 		go func() { _ = h.Agent.Close() }()
 	}
 }
@@ -126,7 +148,7 @@ func (m *Machine) Close() {
 	if m.reached != nil {
 		_ = m.reached.Close()
 	}
-	m.hosts, m.connections, m.reached = nil, nil, nil
+	m.hosts, m.unopened, m.connections, m.reached = nil, nil, nil, nil
 }
 
 // ledgerDir is the folder of a host's ledger: of a simulated host its own. A host whose
@@ -147,13 +169,18 @@ func (h *Host) LedgerDir() string { return ledgerDir(h.Config, h.Library) }
 // NewRuntime is the runtime of new sessions; "" until the host is connected.
 func (h *Host) NewRuntime() string { return h.runtime }
 
-// Book is the ledger of a host, which need not be open.
-func (m *Machine) Book(c config.Host) ledger.Book {
+// Ledger is the folder of the ledger of a host, which need not be open.
+func (m *Machine) Ledger(c config.Host) string {
 	library := c.NVML
 	if c.Simulate != "" {
 		library = sim.LibraryPath(m.SimDir(c.Name))
 	}
-	return ledger.Book{Dir: ledgerDir(c, library)}
+	return ledgerDir(c, library)
+}
+
+// LacksPath is the file with the features that cosplay does without on a GPU.
+func (h *Host) LacksPath(uuid string) string {
+	return ledger.Book{Dir: h.LedgerDir()}.LacksPath(uuid)
 }
 
 // Connect opens a host with the runtimes that its sessions need, and decides which

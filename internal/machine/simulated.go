@@ -32,7 +32,7 @@ type simulation struct {
 }
 
 func (m *Machine) simulation(c config.Host) simulation {
-	return simulation{block: c, dir: m.Dir, folder: m.SimDir(c.Name), book: m.Book(c)}
+	return simulation{block: c, dir: m.Dir, folder: m.SimDir(c.Name), book: ledger.Book{Dir: m.Ledger(c)}}
 }
 
 // blueprint is what a simulated host is made of.

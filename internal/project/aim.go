@@ -89,7 +89,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	if aim.Goal == ReadOnly {
 		options := p.DiffOptions(o.Live)
 		options.Ended = ended
-		o.Plan = p.build(resource.Desired{}, o.Prior, o, options)
+		o.Plan = p.build(ctx, resource.Desired{}, o.Prior, o, options)
 		return o, append(unasked, p.lostStates(o.Prior, o.Live, aim)...), nil
 	}
 	if lost := p.lostStates(o.Prior, o.Live, aim); lost.HasErrors() {
@@ -141,7 +141,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		diags = append(diags, wrong...)
 		p.giveTTL(desired.Sessions, o.Live)
 	}
-	o.Plan = p.build(desired, prior, o, options)
+	o.Plan = p.build(ctx, desired, prior, o, options)
 	o.Plan.Key = key
 	o.Plan.Partial, o.Plan.Destroys = aim.partial(), aim.removes()
 	o.Plan.Begin(begin)
@@ -176,9 +176,9 @@ func desire(intent *config.Intent, known resource.Prior, live resource.Live, sco
 
 // build computes the difference and orders the steps. In prior, sessions have their new
 // addresses; in the outlook's prior, those of the state.
-func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
+func (p *Project) build(ctx context.Context, desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
 	built := plan.Build(desired, prior, o.Live, options)
-	built.Diff.Drift = p.blame(built.Diff.Drift, o.Prior, o.Live)
+	built.Diff.Drift = p.blame(ctx, built.Diff.Drift, o.Prior, o.Live)
 	built.Basis = plan.NewBasis(o.Prior, o.Live)
 	built.Basis.State, built.Variables, built.Timestamp = p.Store.Path, p.Intent.Saved(), p.timestamp
 	return built

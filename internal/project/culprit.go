@@ -1,6 +1,7 @@
 package project
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 
 // blame adds to drift who caused it, as far as the histories of the ledgers know it, and reports sessions of the project
 // that another user has removed together with their records.
-func (p *Project) blame(found []diff.Drift, prior resource.Prior, live resource.Live) []diff.Drift {
+func (p *Project) blame(ctx context.Context, found []diff.Drift, prior resource.Prior, live resource.Live) []diff.Drift {
 	for _, host := range p.Intent.Hosts {
 		shown, _ := live.Host(host.Name)
 		of := func(d diff.Drift) bool { return d.Host == host.Name && !d.Informational }
@@ -20,7 +21,7 @@ func (p *Project) blame(found []diff.Drift, prior resource.Prior, live resource.
 		if !removable && !slices.ContainsFunc(found, of) {
 			continue
 		}
-		history, err := p.Machine.Book(host).History()
+		history, err := p.Machine.Records(host).History(ctx)
 		if err != nil {
 			continue // who it was stays unknown
 		}

@@ -39,28 +39,23 @@ func (p *Project) History(ctx context.Context) (past Past, err error) {
 	})
 	var all []public.Event
 	logs := map[string]bool{}
-	read := map[ledger.Book]bool{}
-	add := func(book ledger.Book, host string) error {
-		if read[book] {
-			return nil
+	read := map[string]bool{} // by the folder of the ledger
+	for _, c := range append(slices.Clone(p.Intent.Hosts), machine.System) {
+		folder := p.Machine.Ledger(c)
+		if read[folder] {
+			continue
 		}
-		read[book] = true
-		attempts, err := book.History()
+		read[folder] = true
+		attempts, err := p.Machine.Records(c).History(ctx)
+		if err != nil {
+			return past, err
+		}
 		for _, a := range attempts {
-			e := ofLedger(a, host)
+			e := ofLedger(a, cmp.Or(c.Name, config.LocalHost))
 			if all = append(all, e); a.State != "" {
 				logs[auditOf(e)] = true
 			}
 		}
-		return err
-	}
-	for _, c := range p.Intent.Hosts {
-		if err := add(p.Machine.Book(c), c.Name); err != nil {
-			return past, err
-		}
-	}
-	if err := add(ledger.Book{Dir: ledger.SystemDir}, config.LocalHost); err != nil {
-		return past, err
 	}
 	delete(logs, p.auditPath())
 	merged, audits := newMerge(all), audits{}

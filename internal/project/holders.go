@@ -184,19 +184,12 @@ func (p *Project) Foreign(prior resource.Prior, live resource.Live) string {
 	return ""
 }
 
-// RefuseCopy refuses a copy of a state whose original still exists, as the ledgers show.
-// Each of two states with one lineage would remove what the other has.
-func (p *Project) RefuseCopy(prior resource.Prior) error {
+// RefuseCopy refuses a copy of a state whose original still exists, as the ledgers in a snapshot show. Each of two states
+// with one lineage would remove what the other has.
+func (p *Project) RefuseCopy(prior resource.Prior, live resource.Live) error {
 	elsewhere := map[string]resource.Holder{} // by their states, each of which holds many GPUs
-	for _, c := range p.Intent.Hosts {
-		book := p.Machine.Book(c)
-		if book.Dir == "" {
-			continue // cosplay may change nothing on this host
-		}
-		for page, err := range book.Pages() {
-			if err != nil {
-				return err
-			}
+	for _, host := range live.Hosts {
+		for _, page := range host.Ledger {
 			h, holds := page.Holder(prior.Lineage)
 			if holds && At(h, p.Store.Path) {
 				return nil
@@ -212,6 +205,18 @@ func (p *Project) RefuseCopy(prior resource.Prior) error {
 		}
 	}
 	return nil
+}
+
+// Ledgers is a snapshot of the ledgers alone.
+func (p *Project) Ledgers(ctx context.Context) (live resource.Live, err error) {
+	for _, c := range p.Intent.Hosts {
+		host := resource.Host{Name: c.Name}
+		if host.Ledger, _, err = p.Machine.Records(c).Ledger(ctx, ""); err != nil {
+			return live, fmt.Errorf("host %s: %w", c.Name, err)
+		}
+		live.Hosts = append(live.Hosts, host)
+	}
+	return live, nil
 }
 
 // isOriginal reports whether a holder's state exists, beside another file with the same

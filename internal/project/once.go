@@ -262,16 +262,6 @@ func FolderOfRun(statePath string) (dir string, once bool) {
 	return filepath.Dir(scratch), filepath.Base(runs) == runsDir && filepath.Base(scratch) == machine.ScratchDir
 }
 
-// lockWait is how long to wait for the lock of a killed process, whose agent may still
-// finish a step. For a live process it is 0.
-func (p *Project) lockWait() time.Duration {
-	seen, err := p.LockState()
-	if err == nil && seen.Held && seen.By != nil && errors.Is(syscall.Kill(seen.By.PID, 0), syscall.ESRCH) {
-		return RecoveryWait
-	}
-	return 0
-}
-
 // RemoveKilled removes what killed runs left in a folder, and returns their number.
 func RemoveKilled(ctx context.Context, o Options, a ApplyOptions) (removed int, err error) {
 	killed, err := openKilled(ctx, o)
@@ -288,7 +278,7 @@ func RemoveKilled(ctx context.Context, o Options, a ApplyOptions) (removed int, 
 	}
 	for _, p := range killed {
 		if err == nil {
-			p.forgetSimulated()
+			p.forgetSimulated(ctx)
 		}
 	}
 	return removed, err
@@ -296,12 +286,12 @@ func RemoveKilled(ctx context.Context, o Options, a ApplyOptions) (removed int, 
 
 // forgetSimulated removes the simulated host of a killed run from the project's scratch
 // folder, where earlier versions of cosplay made one for all runs, unless it is in use.
-func (p *Project) forgetSimulated() {
+func (p *Project) forgetSimulated(ctx context.Context) {
 	i := slices.IndexFunc(p.Intent.Hosts, func(h config.Host) bool { return h.Name == p.Unnamed && h.Simulate != "" })
 	if i < 0 || p.Machine.Sims != "" {
 		return
 	}
-	pages, err := p.Machine.Book(p.Intent.Hosts[i]).Read()
+	pages, _, err := p.Machine.Records(p.Intent.Hosts[i]).Ledger(ctx, "")
 	if err != nil || slices.ContainsFunc(pages, func(page resource.Page) bool { return len(page.Holders) > 0 }) {
 		return
 	}
@@ -339,7 +329,7 @@ func openKilled(ctx context.Context, o Options) ([]*Project, error) {
 			continue
 		}
 		p.once = true
-		if p.Lock(ctx, "run", p.lockWait()) != nil { // it still runs, or belongs to another user
+		if p.Lock(ctx, "run", 0) != nil { // it still runs, or belongs to another user
 			continue
 		}
 		if p.Store.Stamp() == "" && !p.Unfinished() { // it has ended meanwhile

@@ -89,27 +89,10 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 		checkPolicy(f, h, !p.Locked())
 		return // the root agent writes the ledger
 	}
-	if err := MayChange(ctx, h); err != nil {
+	if _, err := h.Agent.MayChange(ctx); err != nil {
 		f.Host(h.Config.Name, preflight.Problem{Warning: !p.Locked(), Advice: prose.AdviceOf(err),
 			Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name)})
 	}
-}
-
-// MayChange checks whether the user may change the GPUs of a host and its ledger. apply refuses what doctor reports.
-func MayChange(ctx context.Context, h *machine.Host) error {
-	dir := h.LedgerDir()
-	switch {
-	case h.Rooted:
-		_, err := h.Agent.MayChange(ctx)
-		return err
-	case dir == "":
-		return nil // it is not changed
-	}
-	if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
-		return prose.Advice{What: prose.Stop(err.Error()) + " It stores the baselines of the GPUs, so cosplay changes nothing without it",
-			Fix: fmt.Sprintf("make %s writable", dir), Cause: err}
-	}
-	return nil
 }
 
 // checkPolicy reports the first step that the root agent would refuse by the rules of the host's admin. A user who may

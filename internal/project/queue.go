@@ -60,15 +60,15 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 	if err != nil {
 		return t, err
 	}
-	tried := ""
+	var tried map[string]string
 	for last, planned := (place{}), (time.Time{}); ; {
 		now, err := place{}, ctx.Err()
 		if err == nil {
 			now, err = t.ask(ctx)
 		}
-		stamp := p.stamps()
-		if err == nil && now.position == 1 && (stamp != tried || time.Since(planned) >= asking) {
-			tried, planned = stamp, time.Now()
+		stamps := p.stamps(ctx, tried)
+		if err == nil && now.position == 1 && (!maps.Equal(stamps, tried) || time.Since(planned) >= asking) {
+			tried, planned = stamps, time.Now()
 			var again hcl.Diagnostics
 			if _, again, err = p.Plan(ctx, aim); err == nil {
 				diags = again
@@ -97,11 +97,11 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 	}
 }
 
-// stamps is another text after any project has changed the ledger of a host.
-func (p *Project) stamps() (all string) {
+// stamps are those of the ledgers by host: others after any project has changed one. known are the last ones.
+func (p *Project) stamps(ctx context.Context, known map[string]string) map[string]string {
+	all := map[string]string{}
 	for _, c := range p.Intent.Hosts {
-		stamp, _ := p.Machine.Book(c).Stamp() // a ledger that cannot be read is for the plan to report
-		all += stamp + "\n"
+		_, all[c.Name], _ = p.Machine.Records(c).Ledger(ctx, known[c.Name]) // a ledger that cannot be read is for the plan to report
 	}
 	return all
 }

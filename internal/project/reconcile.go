@@ -94,7 +94,7 @@ func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patien
 		result, err := p.carryOut(ctx, outlook, o, by)
 		again := err == nil && try < maxPlans && ctx.Err() == nil && patience.again(result)
 		if again && patience == WithoutCalls && Overtaken(result) && !refused(result) {
-			again = p.othersChanged(outlook.Live, result.Prior.Lineage) // else it is the driver that refused
+			again = p.othersChanged(ctx, outlook.Live, result.Prior.Lineage) // else it is the driver that refused
 		}
 		if err := by.Applied(ctx, outlook, result, err, again); err != nil || !again {
 			return err
@@ -198,9 +198,9 @@ func refused(r apply.Result) bool {
 }
 
 // othersChanged reports whether other projects have created or destroyed slices since the hosts were read.
-func (p *Project) othersChanged(live resource.Live, own string) bool {
+func (p *Project) othersChanged(ctx context.Context, live resource.Live, own string) bool {
 	for _, c := range p.Intent.Hosts {
-		pages, err := p.Machine.Book(c).Read()
+		pages, _, err := p.Machine.Records(c).Ledger(ctx, "")
 		if err != nil {
 			continue // the next plan reports it
 		}

@@ -31,7 +31,7 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 	if p.lock == nil {
 		prior, live, quiet, err := p.readUnlocked(ctx)
 		if err == nil {
-			err = p.RefuseCopy(prior)
+			err = p.RefuseCopy(prior, live)
 		}
 		if quiet && !salvage.Behind(prior, live) || err != nil {
 			return prior, live, err
@@ -43,7 +43,7 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 	}
 	prior, live, err := p.FoldJournal(ctx)
 	if err == nil {
-		err = p.RefuseCopy(prior)
+		err = p.RefuseCopy(prior, live)
 	}
 	if err == nil && salvage.Behind(prior, live) {
 		return p.catchUp(ctx, prior, live)
@@ -160,7 +160,7 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 		}
 	}
 	ends := p.ends(ctx, prior, live)
-	drift := p.blame(diff.Drifts(prior, live, Ended(ends, Now())), prior, live)
+	drift := p.blame(ctx, diff.Drifts(prior, live, Ended(ends, Now())), prior, live)
 	return Outlook{Prior: prior, Live: live, Ends: ends, Plan: &plan.Plan{Diff: diff.Diff{Drift: drift}}}, nil
 }
 
@@ -274,7 +274,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 	}
 	p.disown(live)
 	observe.ResolveMarks(live, prior, machine.Runs)
-	return p.WithReleased(prior, live)
+	return p.WithReleased(ctx, prior, live)
 }
 
 // source is how to read a host. What a run has done to sessions, only their engine can say, unless it was silent from the

@@ -44,7 +44,7 @@ func (p *Project) ReadMachine(ctx context.Context) (live resource.Live, unread, 
 	if live, unread = observe.Read(ctx, []observe.Source{h.Hardware()}, machine.Complete); unread == nil {
 		return live, nil, nil
 	}
-	pages, err := p.Machine.Book(c).Read()
+	pages, _, err := h.Agent.Ledger(ctx, "")
 	if err != nil {
 		return live, unread, err
 	}

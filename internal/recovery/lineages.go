@@ -69,7 +69,7 @@ type recovered struct {
 // agreed, and the result lists the others as unproven.
 func recoverClaim(ctx context.Context, p *project.Project, o claim, live resource.Live, agreed []string) (recovered, []error) {
 	remains, key, failures := remains(ctx, p, o, live)
-	live, err := p.WithReleased(o.Known, live)
+	live, err := p.WithReleased(ctx, o.Known, live)
 	if err != nil {
 		failures = append(failures, err)
 	}

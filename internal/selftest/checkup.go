@@ -15,7 +15,6 @@ import (
 	"cosplay/driver"
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
-	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
 	"cosplay/internal/mps"
 	"cosplay/internal/project"
@@ -110,7 +109,7 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 			words = g.Model.Name + ", no MIG: a session takes the whole GPU, or shares it by time slices or MPS"
 		}
 		c.add(host.Name, fmt.Sprintf("GPU %d", g.Index), words, Good, "")
-		c.degraded(host.Name, ledger.Book{Dir: h.LedgerDir()}, g)
+		c.degraded(host.Name, h, g)
 	}
 	for _, u := range live.Unusable {
 		grade := Notice
@@ -121,7 +120,7 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 	}
 	if h.Rooted {
 		c.privilege(ctx, host.Name, h, live)
-	} else if err := project.MayChange(ctx, h); err != nil {
+	} else if _, err := h.Agent.MayChange(ctx); err != nil {
 		c.fail(host.Name, "ledger", err)
 	}
 	return true
@@ -135,7 +134,7 @@ func (c *checkup) fail(host, thing string, err error) {
 
 // degraded lists the features that the driver of a GPU does not offer, and what is not known of a GPU that the catalog
 // lacks.
-func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
+func (c *checkup) degraded(host string, h *machine.Host, g resource.GPU) {
 	if !catalog.Listed(g.Model) {
 		c.add(host, fmt.Sprintf("GPU %d", g.Index), fmt.Sprintf("the catalog lacks %s. %s", g.Model.Name, strings.ReplaceAll(catalog.Unlisted(g), "\n", " ")), Notice, "")
 	}
@@ -149,7 +148,7 @@ func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
 		}
 		fix := ""
 		if d.Set {
-			fix = "to make cosplay try the call again, reboot, update the driver, or remove " + book.LacksPath(g.UUID)
+			fix = "to make cosplay try the call again, reboot, update the driver, or remove " + h.LacksPath(g.UUID)
 		}
 		c.add(host, fmt.Sprintf("GPU %d", g.Index), fmt.Sprintf("%s: %s", without, d), Notice, fix)
 	}
@@ -164,7 +163,7 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, l
 			c.add(host, "cosplay", err.Error()+"; with a sudo rule for this binary, every user who can change the file could become root", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(binary), agent.Installed))
 		}
 	}
-	err := project.MayChange(ctx, h)
+	_, err := h.Agent.MayChange(ctx)
 	var refused *agent.SudoError
 	switch {
 	case err == nil:

@@ -43,10 +43,13 @@ func (g *guard) admit(l *nvmlLibrary, r request, more int) (request, error) {
 	if !lineageForm().MatchString(r.Holder.Lineage) || !pathForm().MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
 		return r, errors.New("the request does not say for which project it is")
 	}
+	if !nameForm().MatchString(r.Holder.Machine) {
+		return r, errors.New("the request does not say on which machine the state is")
+	}
 	if r.Holder.Serial < 0 || r.Holder.Serial > maxSerial {
 		return r, fmt.Errorf("no state has the serial %d", r.Holder.Serial)
 	}
-	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, Serial: r.Holder.Serial, User: g.user, UID: &g.uid,
+	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, Machine: r.Holder.Machine, Serial: r.Holder.Serial, User: g.user, UID: &g.uid,
 		Since: time.Now().UTC().Format(time.RFC3339)}
 	if g.uid == 0 { // root may do it all without the agent as well
 		return r, nil

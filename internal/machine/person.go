@@ -3,6 +3,8 @@ package machine
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net"
@@ -41,6 +43,16 @@ func Person(intent *config.Intent) (resolve.Person, error) {
 	}
 	p.Keys = distinct(append(agentKeys(), ownKeys(filepath.Join(HomeDir(), ".ssh"))...))
 	return p, nil
+}
+
+// ID identifies this machine in ledgers: a hash of its machine-id, which is not for others; "" if it has none.
+func ID() string {
+	id, err := os.ReadFile("/etc/machine-id")
+	if id = bytes.TrimSpace(id); err != nil || len(id) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(append([]byte("cosplay\x00"), id...))
+	return hex.EncodeToString(sum[:8])
 }
 
 // account is a user of this machine.

@@ -98,10 +98,19 @@ func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) 
 	return diags
 }
 
+// Elsewhere reports whether the state of a project is on another machine, so that this one cannot tell what became of it.
+func Elsewhere(h resource.Holder) bool {
+	own := machine.ID()
+	return h.Machine != "" && own != "" && h.Machine != own
+}
+
 // IsLost reports whether a project's state does not exist, or another project's state has
 // its path. A state that is damaged or not readable still exists. IsLost does not read
 // files of other users, who can make them large.
 func IsLost(h resource.Holder) bool {
+	if Elsewhere(h) {
+		return false
+	}
 	if _, err := os.Lstat(h.State); err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -110,12 +119,18 @@ func IsLost(h resource.Holder) bool {
 
 // IsReplaced reports whether another project's state has the path of a project's state.
 func IsReplaced(h resource.Holder) bool {
+	if Elsewhere(h) {
+		return false
+	}
 	prior, err := state.Store{Path: h.State}.Load()
 	return err == nil && prior.Lineage != h.Lineage
 }
 
 // neighbour reads another project of the user, to name it where it leaves no room.
 func (p *Project) neighbour(h resource.Holder) resolve.Neighbour {
+	if Elsewhere(h) {
+		return resolve.Neighbour{Name: "the project with state " + h.State + " on another machine"}
+	}
 	dir := filepath.Dir(h.State)
 	runDir, once := FolderOfRun(h.State)
 	switch {
@@ -143,10 +158,10 @@ func (p *Project) neighbour(h resource.Holder) resolve.Neighbour {
 
 // At reports whether a project's state is at a path.
 func At(h resource.Holder, path string) bool {
-	if h.State == path {
-		return true
+	if Elsewhere(h) {
+		return false
 	}
-	return resolved(h.State) == resolved(path)
+	return h.State == path || resolved(h.State) == resolved(path)
 }
 
 // resolved is a path with the links of its folder resolved; the file may not exist.
@@ -235,7 +250,7 @@ func isOriginal(h resource.Holder, path string) bool {
 
 // Holder describes this project for the ledgers.
 func (p *Project) Holder(lineage string) resource.Holder {
-	return resource.Holder{Lineage: lineage, State: p.Store.Path, User: machine.UserName(), UID: machine.UserID(), Since: time.Now().UTC().Format(time.RFC3339)}
+	return resource.Holder{Lineage: lineage, State: p.Store.Path, Machine: machine.ID(), User: machine.UserName(), UID: machine.UserID(), Since: time.Now().UTC().Format(time.RFC3339)}
 }
 
 // Lineage is an identity of a project in the ledgers. Recovery searches the hosts by it

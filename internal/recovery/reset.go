@@ -113,7 +113,11 @@ func claims(p *project.Project, v StateView, live resource.Live, o ResetOptions)
 		case err != nil:
 			return nil, err
 		case !project.IsLost(h) && !project.IsReplaced(h): // the user named this project, so its file is read
-			return nil, fmt.Errorf("the project of %s still exists: its state is %s. Remove its sessions with that state: cosplay --state %s destroy", h.User, h.State, terminal.ShellWord(h.State))
+			where := ""
+			if project.Elsewhere(h) {
+				where = " on another machine"
+			}
+			return nil, fmt.Errorf("the project of %s still exists: its state is %s%s. Remove its sessions with that state: cosplay --state %s destroy", h.User, h.State, where, terminal.ShellWord(h.State))
 		}
 		if i := slices.IndexFunc(own, func(o claim) bool { return o.Holder.Lineage == h.Lineage }); i >= 0 {
 			return own[i : i+1], project.MayRelease(h) // its state had the path of this one

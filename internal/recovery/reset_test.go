@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cosplay/internal/machine"
+	"cosplay/internal/need"
 	"cosplay/internal/project"
 	"cosplay/internal/projecttest"
 	"cosplay/internal/resource"
@@ -109,6 +110,20 @@ func TestOwnLineages(t *testing.T) {
 				t.Errorf("own are %q, want %q (mine %s, theirs %s)", got, want, mine, theirs)
 			}
 		})
+	}
+}
+
+// TestElsewhere: of a project whose state is on another machine, nothing here says that it is lost, replaced or this one.
+func TestElsewhere(t *testing.T) {
+	if machine.ID() == "" {
+		need.Lacking(t, "this machine has no machine-id")
+	}
+	path := filepath.Join(t.TempDir(), "state")
+	for of, here := range map[string]bool{"": true, machine.ID(): true, "another": false} {
+		h := resource.Holder{Lineage: "theirs", State: path, Machine: of}
+		if project.IsLost(h) != here || project.At(h, path) != here || project.Elsewhere(h) == here {
+			t.Errorf("on %q: lost %v, at its path %v, elsewhere %v", of, project.IsLost(h), project.At(h, path), project.Elsewhere(h))
+		}
 	}
 }
 

@@ -52,7 +52,8 @@ type Left struct {
 // Holder is a project that has sessions on a GPU.
 type Holder struct {
 	Lineage string      `json:"lineage"`
-	State   string      `json:"state"` // path of its state file
+	State   string      `json:"state"`             // path of its state file
+	Machine string      `json:"machine,omitempty"` // on which that file is; "" where it is unknown
 	User    string      `json:"user"`
 	UID     *int        `json:"uid,omitempty"`    // of the user, who alone may act for the project; root may, too
 	Since   string      `json:"since"`            // RFC 3339

@@ -34,10 +34,10 @@ func warning(subject, context hcl.Range, summary, detail string, args ...any) *h
 }
 
 // wrong reports a value that its attribute does not accept.
-func (l *loader) wrong(v value, summary, detail string, args ...any) {
+func (v value) wrong(summary, detail string, args ...any) {
 	d := mistake(v.expr.Range(), v.attribute.whole, summary, detail, args...)
 	d.Expression, d.EvalContext = v.expr, v.scope
-	l.report(d)
+	v.l.report(d)
 }
 
 // inOrder corrects the range of a diagnostic for an unexpected end of file: the HCL library gives that range no end.

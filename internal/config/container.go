@@ -59,17 +59,17 @@ func (l *loader) checkContainer(s *Session) {
 }
 
 // sessionEntrypoint reads a program, or the word that stands for that of the image.
-func (l *loader) sessionEntrypoint(s *Session, v value) {
+func sessionEntrypoint(s *Session, v value) {
 	const sample = `["/start.sh"]`
 	if v.IsKnown() && !v.IsNull() && v.Type() == cty.String {
-		if word, ok := l.text(v); ok && word != resource.ImageEntrypoint {
-			l.wrong(v, fmt.Sprintf("%q is no entrypoint", word), `Write a list, like %s, or "image" for the ENTRYPOINT and CMD of the image.`, sample)
+		if word, ok := v.text(); ok && word != resource.ImageEntrypoint {
+			v.wrong(fmt.Sprintf("%q is no entrypoint", word), `Write a list, like %s, or "image" for the ENTRYPOINT and CMD of the image.`, sample)
 			return
 		}
 		s.Spec.Entrypoint = []string{resource.ImageEntrypoint}
 		return
 	}
-	if words, ok := l.program(v, sample); ok {
+	if words, ok := v.program(sample); ok {
 		s.Spec.Entrypoint = words
 	}
 }
@@ -77,14 +77,14 @@ func (l *loader) sessionEntrypoint(s *Session, v value) {
 var containerName = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$`)
 
 // sessionName reads the name of a container, as engines accept it.
-func (l *loader) sessionName(s *Session, v value) {
-	typed, ok := l.text(v)
+func sessionName(s *Session, v value) {
+	typed, ok := v.text()
 	switch {
 	case !ok:
 	case containerName().MatchString(typed):
 		s.Spec.Name = typed
 	default:
-		l.wrong(v, fmt.Sprintf("%q cannot be the name of a container", typed), "Write 2 to 128 letters, digits, dots, underscores and hyphens; the first is a letter or a digit.")
+		v.wrong(fmt.Sprintf("%q cannot be the name of a container", typed), "Write 2 to 128 letters, digits, dots, underscores and hyphens; the first is a letter or a digit.")
 	}
 }
 
@@ -125,8 +125,8 @@ func isLoopback(address string) bool {
 
 // sessionImage reads the name of an image and stores it in the form that engines list, with its tag: "debian" becomes
 // debian:latest.
-func (l *loader) sessionImage(s *Session, v value) {
-	typed, ok := l.text(v)
+func sessionImage(s *Session, v value) {
+	typed, ok := v.text()
 	if !ok {
 		return
 	}
@@ -144,7 +144,7 @@ func (l *loader) sessionImage(s *Session, v value) {
 			suggestion = meant(small)
 		}
 	}
-	l.wrong(v, fmt.Sprintf("%q is not the name of an image", typed),
+	v.wrong(fmt.Sprintf("%q is not the name of an image", typed),
 		"A name has small letters, no spaces, and a tag behind a colon, like %q.%s", resource.DefaultImage, suggestion)
 }
 
@@ -177,19 +177,19 @@ func (s *Session) volume(a attribute) *resource.Volume {
 
 var volumeName = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 
-func (l *loader) volumeSource(s *Session, v value) {
-	typed, ok := l.text(v)
+func volumeSource(s *Session, v value) {
+	typed, ok := v.text()
 	switch {
 	case !ok:
 	case typed != "" && strings.Contains("/.~", typed[:1]):
-		s.volume(v.attribute).Source, _ = l.path(v)
+		s.volume(v.attribute).Source, _ = v.path()
 	case volumeName().MatchString(typed):
 		s.volume(v.attribute).Source = typed
 	case strings.Contains(typed, "/"):
-		l.wrong(v, fmt.Sprintf("%q is neither a path nor a name", typed),
+		v.wrong(fmt.Sprintf("%q is neither a path nor a name", typed),
 			"A path starts with /, ./ or ~/, and the name of a volume has no slash.%s", meant("./"+typed))
 	default:
-		l.wrong(v, fmt.Sprintf("%q cannot be the name of a volume", typed),
+		v.wrong(fmt.Sprintf("%q cannot be the name of a volume", typed),
 			"A name has at least two letters, digits, _, . or -, like \"data\". For a folder write a path that starts with /, ./ or ~/.")
 	}
 }
@@ -199,41 +199,41 @@ const (
 	ownInside       = "/run/cosplay" // path of cosplay's own files in the container
 )
 
-func (l *loader) volumeTarget(s *Session, v value) {
-	typed, ok := l.text(v)
+func volumeTarget(s *Session, v value) {
+	typed, ok := v.text()
 	if !ok {
 		return
 	}
 	if !path.IsAbs(typed) {
-		l.wrong(v, `"volume.target" must be an absolute path`, "%q does not start with /. It is a place in the container, like \"/data\".", typed)
+		v.wrong(`"volume.target" must be an absolute path`, "%q does not start with /. It is a place in the container, like \"/data\".", typed)
 		return
 	}
 	target := path.Clean(typed)
 	taken := slices.IndexFunc(s.Spec.Volumes, func(o resource.Volume) bool { return o.Target == target })
 	switch {
 	case target == "/":
-		l.wrong(v, "a volume cannot be at /", "It would hide the whole image. Choose a folder, like \"/data\".")
+		v.wrong("a volume cannot be at /", "It would hide the whole image. Choose a folder, like \"/data\".")
 	case target == workspaceInside:
-		l.wrong(v, "/workspace is taken", "The session's own folder is there. Say which one with: workspace = \"./exp\"; or choose another target, like \"/data\".")
+		v.wrong("/workspace is taken", "The session's own folder is there. Say which one with: workspace = \"./exp\"; or choose another target, like \"/data\".")
 	case target == ownInside || strings.HasPrefix(target, ownInside+"/"):
-		l.wrong(v, "/run/cosplay is taken", "It holds what cosplay itself brings into the container. Choose another target, like \"/data\".")
+		v.wrong("/run/cosplay is taken", "It holds what cosplay itself brings into the container. Choose another target, like \"/data\".")
 	case taken >= 0:
 		first := s.Ranges.At(fmt.Sprintf("volume[%d].target", taken))
-		l.wrong(v, fmt.Sprintf("two volumes at %s", target), "The other is at line %d, and one would hide the other. Choose another target for one of them.", first.Start.Line)
+		v.wrong(fmt.Sprintf("two volumes at %s", target), "The other is at line %d, and one would hide the other. Choose another target for one of them.", first.Start.Line)
 	default:
 		s.volume(v.attribute).Target = target
 	}
 }
 
-func (l *loader) volumeReadOnly(s *Session, v value) {
-	s.volume(v.attribute).ReadOnly, _ = l.flag(v)
+func volumeReadOnly(s *Session, v value) {
+	s.volume(v.attribute).ReadOnly, _ = v.flag()
 }
 
-func (l *loader) limitsCPUs(s *Session, v value) {
+func limitsCPUs(s *Session, v value) {
 	const low, high = 0.01, 10_000 // Docker's minimum; more than any machine has
 	advice := fmt.Sprintf("Write a number of CPUs from %s to %d, like 4 or 0.5.", plain(low), high)
-	n, ok := l.number(v, `"limits.cpus" must be a number`, advice)
-	if ok && l.between(v, n, low, high, advice) {
+	n, ok := v.number(`"limits.cpus" must be a number`, advice)
+	if ok && v.between(n, low, high, advice) {
 		s.Spec.Limits.CPUs, _ = n.Float64()
 	}
 }

@@ -164,15 +164,15 @@ func (l *loader) expand(said content, of instance) (full content, open []string)
 func (l *loader) elementsOf(d *dynamic, of instance) ([]cty.Value, bool) {
 	v, ok := l.evaluate(d.each, of.scope(l.scopeOf(d.each.mentions)))
 	switch {
-	case !ok || l.isOpen(v):
+	case !ok || v.isOpen():
 		return nil, false
-	case !l.given(v):
+	case !v.given():
 		return nil, true
 	case !isList(v.Type()) && !isMap(v.Type()):
-		l.wrong(v, `"for_each" must be a map, a set or a list`, "This is %s. Write one of these, like [\"/data\"]. For a block that may be left out: var.wanted ? [1] : []", v.kind())
+		v.wrong(`"for_each" must be a map, a set or a list`, "This is %s. Write one of these, like [\"/data\"]. For a block that may be left out: var.wanted ? [1] : []", v.kind())
 		return nil, true
 	case v.LengthInt() > maxBlocks:
-		l.wrong(v, `"for_each" is too large`, "It has %d elements. Write at most %d.", v.LengthInt(), maxBlocks)
+		v.wrong(`"for_each" is too large`, "It has %d elements. Write at most %d.", v.LengthInt(), maxBlocks)
 		return nil, true
 	}
 	var all []cty.Value

@@ -75,13 +75,13 @@ func readGPU(typed string) (GPUSelector, bool) {
 	return GPUSelector{}, false
 }
 
-func (l *loader) selector(v value) (GPUSelector, bool) {
+func (v value) selector() (GPUSelector, bool) {
 	s := GPUSelector{Range: v.expr.Range()}
-	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), fmt.Sprintf("%s does not name a GPU", v.name()), "This is %s. %s", v.kind(), gpuAdvice) {
+	if !v.typed(isOneOf(v.Type(), cty.Number, cty.String), fmt.Sprintf("%s does not name a GPU", v.name()), "This is %s. %s", v.kind(), gpuAdvice) {
 		return s, false
 	}
 	if v.Type() == cty.Number || v.Type() == cty.String && digits().MatchString(v.AsString()) {
-		index, ok := l.whole(v, 0, maxGPUIndex, "the index of a GPU, as nvidia-smi counts them,")
+		index, ok := v.whole(0, maxGPUIndex, "the index of a GPU, as nvidia-smi counts them,")
 		s.Index = &index
 		return s, ok
 	}
@@ -91,9 +91,9 @@ func (l *loader) selector(v value) (GPUSelector, bool) {
 		return read, true
 	}
 	if strings.HasPrefix(typed, "MIG-") {
-		l.wrong(v, "a slice is not a GPU", "%q names a MIG slice. Name the physical GPU. %s", typed, gpuAdvice)
+		v.wrong("a slice is not a GPU", "%q names a MIG slice. Name the physical GPU. %s", typed, gpuAdvice)
 		return s, false
 	}
-	l.wrong(v, fmt.Sprintf("%q does not name a GPU", typed), gpuAdvice)
+	v.wrong(fmt.Sprintf("%q does not name a GPU", typed), gpuAdvice)
 	return s, false
 }

@@ -13,17 +13,17 @@ import (
 )
 
 // hostAttributes has a reader for each attribute of a host block.
-var hostAttributes = map[string]func(*loader, *Host, value){
-	"simulate":        (*loader).hostSimulate,
+var hostAttributes = map[string]func(*Host, value){
+	"simulate":        hostSimulate,
 	"compute":         into(oneOf, func(h *Host) *string { return &h.Compute }),
-	"nvml":            into((*loader).path, func(h *Host) *string { return &h.NVML }),
+	"nvml":            into(value.path, func(h *Host) *string { return &h.NVML }),
 	"runtime":         into(oneOf, func(h *Host) *string { return &h.Runtime }),
-	"gpus":            (*loader).hostGPUs,
-	"manage":          (*loader).hostManage,
-	"sharing":         (*loader).hostSharing,
+	"gpus":            hostGPUs,
+	"manage":          hostManage,
+	"sharing":         hostSharing,
 	"timeslice":       into(oneOf, func(h *Host) *string { return &h.TimeSlice }),
 	"baseline_clock":  into(pointed(wholeUpTo(10_000, "a clock in MHz")), func(h *Host) **int { return &h.BaselineClockMHz }),
-	"slow_neighbours": into((*loader).flag, func(h *Host) *bool { return &h.SlowNeighbours }),
+	"slow_neighbours": into(value.flag, func(h *Host) *bool { return &h.SlowNeighbours }),
 }
 
 func defaultHost(name string) Host {
@@ -44,7 +44,7 @@ func (l *loader) readHost(b block) {
 		if ok && v.leftOut() {
 			h.Ranges = h.Ranges.without(a.path)
 		} else if ok {
-			hostAttributes[a.path](l, &h, v)
+			hostAttributes[a.path](&h, v)
 		}
 	}
 	l.checkReach(h)
@@ -101,41 +101,41 @@ func (l *loader) checkReach(h Host) {
 	}
 }
 
-func (l *loader) hostSimulate(h *Host, v value) {
+func hostSimulate(h *Host, v value) {
 	const form = `Write it like "8 x h200" or "1 x h200, 2 x l40s".`
-	if !l.typed(v, v.Type() == cty.String, fmt.Sprintf("%s must be a text", v.name()), "This is %s. %s", v.kind(), form) {
+	if !v.typed(v.Type() == cty.String, fmt.Sprintf("%s must be a text", v.name()), "This is %s. %s", v.kind(), form) {
 		return
 	}
-	spec, ok := l.text(v)
+	spec, ok := v.text()
 	if !ok {
 		return
 	}
-	if err := l.Simulate(spec); err != nil {
+	if err := v.l.Simulate(spec); err != nil {
 		summary, detail := explain(err, fmt.Sprintf("cannot simulate %q", spec))
 		if !strings.Contains(detail, " x ") && !hostfile.Names(spec) {
 			detail += " " + form
 		}
-		l.wrong(v, summary, "%s", detail)
+		v.wrong(summary, "%s", detail)
 		return
 	}
 	h.Simulate = spec
 }
 
-func (l *loader) hostGPUs(h *Host, v value) {
-	elements, ok := l.elements(v, `[0, "GPU-8f...", "0000:84:00.0"]`)
+func hostGPUs(h *Host, v value) {
+	elements, ok := v.elements(`[0, "GPU-8f...", "0000:84:00.0"]`)
 	if !ok {
 		return
 	}
 	if len(elements) == 0 {
-		l.wrong(v, `"gpus" names no GPU`, "No session could ever be placed on this host. Name its GPUs, or leave gpus out for all of them.")
+		v.wrong(`"gpus" names no GPU`, "No session could ever be placed on this host. Name its GPUs, or leave gpus out for all of them.")
 	}
 	for _, e := range elements {
-		s, ok := l.selector(e)
+		s, ok := e.selector()
 		if !ok {
 			continue
 		}
 		if slices.ContainsFunc(h.GPUs, func(o GPUSelector) bool { return o.String() == s.String() }) {
-			l.wrong(e, fmt.Sprintf("GPU %s is there twice", s), "Each GPU is named once. Remove this one.")
+			e.wrong(fmt.Sprintf("GPU %s is there twice", s), "Each GPU is named once. Remove this one.")
 			continue
 		}
 		h.GPUs = append(h.GPUs, s)
@@ -153,55 +153,55 @@ var manageWords = map[string]func(*Manage){
 	"timeslice":    func(m *Manage) { m.TimeSlice = true },
 }
 
-func (l *loader) hostManage(h *Host, v value) {
-	elements, ok := l.elements(v, `["slices", "clocks"]`)
+func hostManage(h *Host, v value) {
+	elements, ok := v.elements(`["slices", "clocks"]`)
 	if !ok {
 		return
 	}
 	h.Manage = Manage{}
 	for _, e := range elements {
-		if word, ok := oneOf[string](l, e); ok {
+		if word, ok := oneOf[string](e); ok {
 			manageWords[word](&h.Manage)
 		}
 	}
 }
 
-func (l *loader) hostSharing(h *Host, v value) {
-	elements, ok := l.elements(v, `["mig", "exclusive"]`)
+func hostSharing(h *Host, v value) {
+	elements, ok := v.elements(`["mig", "exclusive"]`)
 	if !ok {
 		return
 	}
 	if len(elements) == 0 {
-		l.wrong(v, `"sharing" permits nothing`, "No session could ever be placed on this host. Name what sessions may have, or leave sharing out for everything.")
+		v.wrong(`"sharing" permits nothing`, "No session could ever be placed on this host. Name what sessions may have, or leave sharing out for everything.")
 	}
 	for _, e := range elements {
-		if kind, ok := oneOf[resource.Sharing](l, e); ok {
+		if kind, ok := oneOf[resource.Sharing](e); ok {
 			h.Sharing = append(h.Sharing, kind)
 		}
 	}
 }
 
 // path reads a path and makes it absolute, relative to the project's folder or, with ~, to the user's home.
-func (l *loader) path(v value) (string, bool) {
-	typed, ok := l.text(v)
+func (v value) path() (string, bool) {
+	typed, ok := v.text()
 	if !ok {
 		return "", false
 	}
 	rest, home := strings.CutPrefix(typed, "~")
 	switch {
 	case typed == "":
-		l.wrong(v, fmt.Sprintf("%s is empty", v.name()), "Write a path, absolute or from the project's folder, or leave %s out.", v.attribute.path)
+		v.wrong(fmt.Sprintf("%s is empty", v.name()), "Write a path, absolute or from the project's folder, or leave %s out.", v.attribute.path)
 		return "", false
 	case home && rest != "" && rest[0] != '/':
-		l.wrong(v, fmt.Sprintf("%s starts in the home of another user", v.name()), "Only ~/ is understood, your own home. Write the path in full, or ./%s for a folder of that name.", typed)
+		v.wrong(fmt.Sprintf("%s starts in the home of another user", v.name()), "Only ~/ is understood, your own home. Write the path in full, or ./%s for a folder of that name.", typed)
 		return "", false
-	case home && l.Home == "":
-		l.wrong(v, fmt.Sprintf("%s starts in a home that is not known", v.name()), "There is no home folder to put for ~. Write the path in full.")
+	case home && v.l.Home == "":
+		v.wrong(fmt.Sprintf("%s starts in a home that is not known", v.name()), "There is no home folder to put for ~. Write the path in full.")
 		return "", false
 	case home:
-		return filepath.Join(l.Home, rest), true
+		return filepath.Join(v.l.Home, rest), true
 	case filepath.IsAbs(typed):
 		return filepath.Clean(typed), true
 	}
-	return filepath.Join(l.Dir, typed), true
+	return filepath.Join(v.l.Dir, typed), true
 }

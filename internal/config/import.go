@@ -39,11 +39,11 @@ func (l *loader) addImport(to, id attribute, of instance, r reach) {
 		if !known {
 			return
 		}
-		one.ID, known = l.text(v)
+		one.ID, known = v.text()
 		if known && strings.TrimSpace(one.ID) == "" {
-			l.wrong(v, `"id" is empty`, "Write %s", lower(id.schema.Description))
+			v.wrong(`"id" is empty`, "Write %s", lower(id.schema.Description))
 		}
-		ok = ok && (known || l.isOpen(v))
+		ok = ok && (known || v.isOpen())
 	}
 	if ok {
 		one.To = ref.Address

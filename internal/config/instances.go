@@ -68,7 +68,7 @@ func (l *loader) addresses() map[resource.Address]bool {
 func (l *loader) byCount(name string, a *attribute) instances {
 	n, known := 1, false
 	if v, ok := l.work(a); ok {
-		if whole, ok := l.whole(v, 0, maxCount, "a number of sessions"); ok {
+		if whole, ok := v.whole(0, maxCount, "a number of sessions"); ok {
 			n, known = whole, true
 		}
 	}
@@ -84,7 +84,7 @@ func (l *loader) byCount(name string, a *attribute) instances {
 func (l *loader) byEach(name string, a *attribute) instances {
 	all := instances{reach: reach{each: true}}
 	v, ok := l.work(a)
-	if !ok || !l.hasKeys(v) {
+	if !ok || !v.hasKeys() {
 		all.list, all.guessed = []instance{unknownElement(name, v)}, true
 		return all
 	}
@@ -92,7 +92,7 @@ func (l *loader) byEach(name string, a *attribute) instances {
 		if v.Type().IsSetType() {
 			key = element
 		}
-		if l.isKey(v, key) {
+		if v.isKey(key) {
 			all.list = append(all.list, instance{resource.Each(name, key.AsString()), eachOf(key, element)})
 		}
 	}
@@ -107,21 +107,21 @@ func eachOf(key, element cty.Value) func() map[string]cty.Value {
 }
 
 // hasKeys checks that the elements of a value can be keys of sessions.
-func (l *loader) hasKeys(v value) bool {
-	if !l.isOpen(v) && !l.given(v) {
+func (v value) hasKeys() bool {
+	if !v.isOpen() && !v.given() {
 		return false
 	}
 	const summary = `"for_each" must be a map or a set of texts`
 	switch t := v.Type(); {
 	case t.IsSetType() && t.ElementType() != cty.String && t.ElementType() != cty.DynamicPseudoType:
-		l.wrong(v, summary, "The elements of this set are no texts. Write them in quotes, like toset([\"1\", \"2\"]).")
+		v.wrong(summary, "The elements of this set are no texts. Write them in quotes, like toset([\"1\", \"2\"]).")
 	case isList(t) && !t.IsSetType():
-		l.wrong(v, summary, "This is %s, whose elements have no names that stay. Write a map, or make it a set: toset([\"a\", \"b\"]).", v.kind())
+		v.wrong(summary, "This is %s, whose elements have no names that stay. Write a map, or make it a set: toset([\"a\", \"b\"]).", v.kind())
 	case !isList(t) && !isMap(t) && t != cty.DynamicPseudoType:
-		l.wrong(v, summary, "This is %s. Write a map, like { a = 11, b = 12 }, or a set, like toset([\"a\", \"b\"]).", v.kind())
-	case l.isOpen(v):
+		v.wrong(summary, "This is %s. Write a map, like { a = 11, b = 12 }, or a set, like toset([\"a\", \"b\"]).", v.kind())
+	case v.isOpen():
 	case v.LengthInt() > maxCount:
-		l.wrong(v, `"for_each" is too large`, "It has %d elements. Write at most %d.", v.LengthInt(), maxCount)
+		v.wrong(`"for_each" is too large`, "It has %d elements. Write at most %d.", v.LengthInt(), maxCount)
 	default:
 		return true
 	}
@@ -139,17 +139,17 @@ func unknownElement(name string, v value) instance {
 }
 
 // isKey checks that a key of for_each can be part of a session's names.
-func (l *loader) isKey(v value, key cty.Value) bool {
+func (v value) isKey(key cty.Value) bool {
 	if key.IsNull() {
-		l.wrong(v, `"for_each" has a null in it`, "Each element is the name of a session. Remove the null.")
+		v.wrong(`"for_each" has a null in it`, "Each element is the name of a session. Remove the null.")
 		return false
 	}
 	typed := key.AsString()
 	switch {
 	case strings.TrimSpace(typed) == "":
-		l.wrong(v, `"for_each" has an empty key`, "The key identifies a session in its block. Give each one a name, like \"a\".")
+		v.wrong(`"for_each" has an empty key`, "The key identifies a session in its block. Give each one a name, like \"a\".")
 	case len(typed) > maxKey || strings.ContainsFunc(typed, unicode.IsControl):
-		l.wrong(v, fmt.Sprintf("%q cannot be the key of a session", typed), "It becomes part of names: at most %d characters, and no control characters. Choose another.", maxKey)
+		v.wrong(fmt.Sprintf("%q cannot be the key of a session", typed), "It becomes part of names: at most %d characters, and no control characters. Choose another.", maxKey)
 	default:
 		return true
 	}

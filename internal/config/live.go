@@ -67,9 +67,9 @@ var liveAttributes = []LiveAttribute{
 	liveText("image", "The image of its container; null without one.", func(s LiveSession) cty.Value { return nullIf(s.Spec.IsZero(), cty.StringVal(s.Spec.Image)) }),
 	liveText("workspace", "The folder on the host that is its workspace.", func(s LiveSession) cty.Value { return cty.StringVal(s.Workspace) }),
 	liveText("user", "Its user in the container; null without one.", func(s LiveSession) cty.Value { return nullIf(s.Spec.IsZero(), cty.StringVal(s.Spec.User.Name)) }),
-	liveNumber("port", "", "The port on the host where ssh listens; null without ssh.", sshPort),
+	liveNumber("port", "", "The port on the host where ssh listens; null without ssh.", portOf),
 	liveText("ssh_command", "How to log in from the host: ssh -p 32801 ada@127.0.0.1; null without ssh.", func(s LiveSession) cty.Value {
-		port := sshPort(s)
+		port := portOf(s)
 		if port.IsNull() {
 			return cty.NullVal(cty.String)
 		}
@@ -119,7 +119,7 @@ func nullIf(missing bool, v cty.Value) cty.Value {
 	return v
 }
 
-func sshPort(s LiveSession) cty.Value {
+func portOf(s LiveSession) cty.Value {
 	switch {
 	case !s.Spec.SSH.Enabled:
 		return cty.NullVal(cty.Number)

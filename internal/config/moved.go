@@ -109,7 +109,7 @@ func (l *loader) readRemoved(b block) {
 	for _, path := range []string{"destroy", "lifecycle.destroy"} {
 		if a := said.find(path); a != nil {
 			if v, ok := l.work(a); ok {
-				removal.Destroy, _ = l.flag(v)
+				removal.Destroy, _ = v.flag()
 			}
 		}
 	}

@@ -45,10 +45,10 @@ func (l *loader) readOutput(b block) {
 		l.complain(b.header, b.header, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
 	}
 	if d := said.find("description"); d != nil {
-		o.description, _ = constant(l, d, l.text)
+		o.description, _ = constant(l, d, value.text)
 	}
 	if s := said.find("sensitive"); s != nil {
-		o.sensitive, _ = constant(l, s, l.flag)
+		o.sensitive, _ = constant(l, s, value.flag)
 	}
 	if a == nil || !named {
 		return
@@ -56,7 +56,7 @@ func (l *loader) readOutput(b block) {
 	o.value = *a
 	v, ok := l.outlook(&o.value)
 	if ok && isSensitive(v.Value) && !o.sensitive {
-		l.wrong(v, fmt.Sprintf("output %q would show a sensitive value", name), "Write sensitive = true into its block, and it is kept hidden; or wrap the value in nonsensitive(...) if it may be shown.")
+		v.wrong(fmt.Sprintf("output %q would show a sensitive value", name), "Write sensitive = true into its block, and it is kept hidden; or wrap the value in nonsensitive(...) if it may be shown.")
 	}
 	l.outputs = append(l.outputs, o)
 }
@@ -116,15 +116,15 @@ func (l *loader) tryRule(r *rule) {
 	if r.condition.expr != nil {
 		if v, ok := l.outlook(&r.condition); ok && v.IsKnown() {
 			v.Value, _ = v.Unmark()
-			l.flag(v)
+			v.flag()
 		} else if ok && v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType {
-			l.wrong(v, fmt.Sprintf("%s must be true or false", v.name()),
+			v.wrong(fmt.Sprintf("%s must be true or false", v.name()),
 				"This is %s. Write a comparison, like session.worker[0].fit.fp32_error < 0.1.", v.kind())
 		}
 	}
 	if r.message.expr != nil {
 		if v, ok := l.outlook(&r.message); ok && v.IsKnown() && !v.IsMarked() {
-			l.text(v)
+			v.text()
 		}
 	}
 }
@@ -176,12 +176,12 @@ func (l *loader) assert(c check, r rule, live *liveScope) {
 		return
 	}
 	v.Value, _ = v.Unmark()
-	if good, ok := l.flag(v); good || !ok {
+	if good, ok := v.flag(); good || !ok {
 		return
 	}
 	words := "Details are not shown, because the text has a sensitive value."
 	if m, ok := l.evaluate(r.message, l.liveContext(r.message, live)); ok && m.IsKnown() && !m.IsMarked() {
-		words, _ = l.text(m)
+		words, _ = m.text()
 	}
 	l.complain(r.condition.expr.Range(), r.condition.whole, fmt.Sprintf("check %q failed", c.name), "%s", ruleSentence(words))
 }

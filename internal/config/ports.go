@@ -17,14 +17,14 @@ const (
 )
 
 // sessionPorts reads ports as docker run and Compose write them.
-func (l *loader) sessionPorts(s *Session, v value) {
-	elements, ok := l.elements(v, `["8888:8888"]`)
+func sessionPorts(s *Session, v value) {
+	elements, ok := v.elements(`["8888:8888"]`)
 	if !ok {
 		return
 	}
 	var all []resource.Port
 	for _, e := range elements {
-		typed, ok := l.text(e)
+		typed, ok := e.text()
 		if !ok {
 			continue
 		}
@@ -33,7 +33,7 @@ func (l *loader) sessionPorts(s *Session, v value) {
 			ports, advice = nil, fmt.Sprintf("A session can have %d ports. Publish fewer.", mostPorts)
 		}
 		if advice != "" {
-			l.wrong(e, fmt.Sprintf("%q cannot be published", typed), "%s", advice)
+			e.wrong(fmt.Sprintf("%q cannot be published", typed), "%s", advice)
 		}
 		all = append(all, ports...)
 	}
@@ -71,12 +71,12 @@ func portsOf(typed string) (all []resource.Port, advice string) {
 
 var networkName = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
-func (l *loader) sessionNetwork(s *Session, v value) {
-	typed, ok := l.text(v)
+func sessionNetwork(s *Session, v value) {
+	typed, ok := v.text()
 	switch {
 	case !ok:
 	case !networkName().MatchString(typed):
-		l.wrong(v, fmt.Sprintf("%q cannot be the name of a network", typed), "Write the name of a network of the engine, as docker network ls prints it.")
+		v.wrong(fmt.Sprintf("%q cannot be the name of a network", typed), "Write the name of a network of the engine, as docker network ls prints it.")
 	case typed == "bridge" || typed == "default":
 		s.Spec.Network = ""
 	default:

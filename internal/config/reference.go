@@ -38,9 +38,9 @@ func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalCont
 	ref = resource.Reference{Address: resource.One(steps[1].name), Block: true}
 	rest := steps[2:]
 	if len(rest) > 0 && rest[0].name == "" {
-		index := value{Value: rest[0].index}
+		index := value{Value: rest[0].index, l: l}
 		key, ok := keyOf(index.Value)
-		if !ok && index.Value != cty.NilVal && l.isOpen(index) {
+		if !ok && index.Value != cty.NilVal && index.isOpen() {
 			return resource.Reference{}, "", false
 		}
 		if !ok {

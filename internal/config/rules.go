@@ -67,11 +67,11 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 	if !ok {
 		return false
 	}
-	open := l.isOpen(c)
+	open := c.isOpen()
 	if !open {
 		c.Value, _ = c.Unmark() // The result of a rule is not secret even if its values are.
 	}
-	if good, ok := l.flag(c); good || !ok {
+	if good, ok := c.flag(); good || !ok {
 		return good || open
 	}
 	message, ok := l.message(&r.message)
@@ -97,7 +97,7 @@ func (l *loader) message(a *attribute) (string, bool) {
 	if v.IsMarked() {
 		return "Details are not shown, because the text has a sensitive value.", true
 	}
-	return l.text(v)
+	return v.text()
 }
 
 // ruleSentence ends a message with a full stop, and leaves its first letter as it is: it may be the name of a thing.

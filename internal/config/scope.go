@@ -249,7 +249,7 @@ func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
 			l.report(redacted(withLive(d, a)))
 		}
 	}
-	return value{Value: result, attribute: a, expr: a.expr, scope: scope}, !diags.HasErrors()
+	return value{Value: result, l: l, attribute: a, expr: a.expr, scope: scope}, !diags.HasErrors()
 }
 
 // work checks and evaluates an attribute that is the same for all instances.

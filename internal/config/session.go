@@ -14,48 +14,48 @@ import (
 
 // sessionAttributes has a reader for each attribute of a session block, except those that apply to the block: count,
 // for_each.
-var sessionAttributes = map[string]func(*loader, *Session, value){
-	"target":        into((*loader).target, func(s *Session) *resource.Target { return &s.Target }),
-	"host":          (*loader).sessionHost,
-	"gpu":           into(pointed((*loader).selector), func(s *Session) **GPUSelector { return &s.GPU }),
-	"fraction":      into((*loader).fraction, func(s *Session) *float64 { return &s.Fraction }),
+var sessionAttributes = map[string]func(*Session, value){
+	"target":        into(value.target, func(s *Session) *resource.Target { return &s.Target }),
+	"host":          sessionHost,
+	"gpu":           into(pointed(value.selector), func(s *Session) **GPUSelector { return &s.GPU }),
+	"fraction":      into(value.fraction, func(s *Session) *float64 { return &s.Fraction }),
 	"gpus":          into(wholeUpTo(maxGPUs, "a number of GPUs"), func(s *Session) *int { return &s.GPUs }),
-	"oversubscribe": into((*loader).flag, func(s *Session) *bool { return &s.Oversubscribe }),
-	"sharing":       into((*loader).sharing, func(s *Session) *resource.Sharing { return &s.Sharing }),
-	"slice":         into((*loader).profile, func(s *Session) *string { return &s.Slice }),
-	"command":       (*loader).sessionCommand,
-	"workspace":     into((*loader).path, func(s *Session) *string { return &s.Workspace }),
-	"env":           (*loader).sessionEnv,
-	"strict":        into((*loader).flag, func(s *Session) *bool { return &s.Strict }),
+	"oversubscribe": into(value.flag, func(s *Session) *bool { return &s.Oversubscribe }),
+	"sharing":       into(value.sharing, func(s *Session) *resource.Sharing { return &s.Sharing }),
+	"slice":         into(value.profile, func(s *Session) *string { return &s.Slice }),
+	"command":       sessionCommand,
+	"workspace":     into(value.path, func(s *Session) *string { return &s.Workspace }),
+	"env":           sessionEnv,
+	"strict":        into(value.flag, func(s *Session) *bool { return &s.Strict }),
 	"capability":    into(oneOf, func(s *Session) *string { return &s.Capability }),
-	"ttl":           into((*loader).duration, func(s *Session) *resource.Seconds { return &s.Lifetime.TTL }),
-	"idle_timeout":  into((*loader).duration, func(s *Session) *resource.Seconds { return &s.Lifetime.IdleTimeout }),
-	"stop_at":       into((*loader).moment, func(s *Session) *resource.Moment { return &s.Lifetime.StopAt }),
+	"ttl":           into(value.duration, func(s *Session) *resource.Seconds { return &s.Lifetime.TTL }),
+	"idle_timeout":  into(value.duration, func(s *Session) *resource.Seconds { return &s.Lifetime.IdleTimeout }),
+	"stop_at":       into(value.moment, func(s *Session) *resource.Moment { return &s.Lifetime.StopAt }),
 	"fit.prefer":    into(oneOf, func(s *Session) *resource.Preference { return &s.Fit.Prefer }),
-	"fit.tolerance": into((*loader).share, func(s *Session) *float64 { return &s.Fit.Tolerance }),
-	"fit.max_error": into(pointed((*loader).share), func(s *Session) **float64 { return &s.Fit.MaxError }),
+	"fit.tolerance": into(value.share, func(s *Session) *float64 { return &s.Fit.Tolerance }),
+	"fit.max_error": into(pointed(value.share), func(s *Session) **float64 { return &s.Fit.MaxError }),
 
-	"image":               (*loader).sessionImage,
-	"name":                (*loader).sessionName,
-	"entrypoint":          (*loader).sessionEntrypoint,
+	"image":               sessionImage,
+	"name":                sessionName,
+	"entrypoint":          sessionEntrypoint,
 	"pull":                into(oneOf, func(s *Session) *string { return &s.Spec.Pull }),
-	"ports":               (*loader).sessionPorts,
-	"network":             (*loader).sessionNetwork,
-	"sudo":                into((*loader).flag, func(s *Session) *bool { return &s.Spec.Sudo }),
+	"ports":               sessionPorts,
+	"network":             sessionNetwork,
+	"sudo":                into(value.flag, func(s *Session) *bool { return &s.Spec.Sudo }),
 	"restart":             into(oneOf, func(s *Session) *string { return &s.Spec.Restart }),
-	"volume.source":       (*loader).volumeSource,
-	"volume.target":       (*loader).volumeTarget,
-	"volume.read_only":    (*loader).volumeReadOnly,
-	"ssh.enabled":         (*loader).sshEnabled,
-	"ssh.port":            (*loader).sshPort,
-	"ssh.bind":            (*loader).sshBind,
-	"ssh.authorized_keys": (*loader).sshAuthorizedKeys,
-	"limits.cpus":         (*loader).limitsCPUs,
+	"volume.source":       volumeSource,
+	"volume.target":       volumeTarget,
+	"volume.read_only":    volumeReadOnly,
+	"ssh.enabled":         sshEnabled,
+	"ssh.port":            sshPort,
+	"ssh.bind":            sshBind,
+	"ssh.authorized_keys": sshAuthorizedKeys,
+	"limits.cpus":         limitsCPUs,
 	"limits.memory":       into(sizeFrom(6), func(s *Session) *int { return &s.Spec.Limits.MemoryMiB }), // Docker's minimum
 	"limits.shm_size":     into(sizeFrom(1), func(s *Session) *int { return &s.Spec.Limits.ShmMiB }),
 	"limits.pids":         into(wholeUpTo(maxPIDs, "a number of processes"), func(s *Session) *int { return &s.Spec.Limits.PIDs }),
 
-	"lifecycle.prevent_destroy": into((*loader).flag, func(s *Session) *bool { return &s.Lifecycle.PreventDestroy }),
+	"lifecycle.prevent_destroy": into(value.flag, func(s *Session) *bool { return &s.Lifecycle.PreventDestroy }),
 }
 
 const maxGPUs = 16 // in one machine
@@ -63,28 +63,28 @@ const maxGPUs = 16 // in one machine
 const maxPIDs = 1 << 22 // the maximum in Linux
 
 // into stores what read returns in a field. If the value is wrong or unknown, the field keeps its default.
-func into[B, T any](read func(*loader, value) (T, bool), field func(*B) *T) func(*loader, *B, value) {
-	return func(l *loader, b *B, v value) {
-		if result, ok := read(l, v); ok {
+func into[B, T any](read func(value) (T, bool), field func(*B) *T) func(*B, value) {
+	return func(b *B, v value) {
+		if result, ok := read(v); ok {
 			*field(b) = result
 		}
 	}
 }
 
 // pointed adapts a reader to an optional field.
-func pointed[T any](read func(*loader, value) (T, bool)) func(*loader, value) (*T, bool) {
-	return func(l *loader, v value) (*T, bool) {
-		result, ok := read(l, v)
+func pointed[T any](read func(value) (T, bool)) func(value) (*T, bool) {
+	return func(v value) (*T, bool) {
+		result, ok := read(v)
 		return &result, ok
 	}
 }
 
-func sizeFrom(lowMiB int) func(*loader, value) (int, bool) {
-	return func(l *loader, v value) (int, bool) { return l.size(v, lowMiB) }
+func sizeFrom(lowMiB int) func(value) (int, bool) {
+	return func(v value) (int, bool) { return v.size(lowMiB) }
 }
 
-func wholeUpTo(high int, what string) func(*loader, value) (int, bool) {
-	return func(l *loader, v value) (int, bool) { return l.whole(v, 1, high, what) }
+func wholeUpTo(high int, what string) func(value) (int, bool) {
+	return func(v value) (int, bool) { return v.whole(1, high, what) }
 }
 
 // readSession reads a session block and returns its sessions. Attributes that are equal for all instances are
@@ -199,7 +199,7 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 			s.Ranges = s.Ranges.without(a.key())
 			return
 		}
-		sessionAttributes[a.path](l, s, v)
+		sessionAttributes[a.path](s, v)
 		if l.MayMiss && !v.IsWhollyKnown() {
 			s.Open = append(slices.Clip(s.Open), a.path)
 		}
@@ -280,69 +280,69 @@ func (l *loader) hostNames() []string {
 	return sortedTexts(l.hosts, func(h Host) string { return h.Name })
 }
 
-func (l *loader) sessionHost(s *Session, v value) {
-	name, ok := l.text(v)
+func sessionHost(s *Session, v value) {
+	name, ok := v.text()
 	if !ok {
 		return
 	}
 	s.Host = name
 	switch {
-	case l.partial || slices.ContainsFunc(l.hosts, func(h Host) bool { return h.Name == name }):
-	case len(l.hosts) > 0:
-		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q {}", prose.And(prose.Few(prose.Quoted(l.hostNames()), maxListed)), l.suggest(name, l.hostNames), name)
+	case v.l.partial || slices.ContainsFunc(v.l.hosts, func(h Host) bool { return h.Name == name }):
+	case len(v.l.hosts) > 0:
+		v.wrong(fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q {}", prose.And(prose.Few(prose.Quoted(v.l.hostNames()), maxListed)), v.l.suggest(name, v.l.hostNames), name)
 	case name != LocalHost:
-		l.wrong(v, fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q {}", LocalHost, name)
+		v.wrong(fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q {}", LocalHost, name)
 	}
 }
 
-func (l *loader) sessionCommand(s *Session, v value) {
-	words, ok := l.program(v, `["python", "train.py"]`)
+func sessionCommand(s *Session, v value) {
+	words, ok := v.program(`["python", "train.py"]`)
 	if ok && len(words) == 0 {
-		l.wrong(v, `"command" names no program`, "The first word is the program, like [\"python\", \"train.py\"]. Leave command out, and the session just stays up.")
+		v.wrong(`"command" names no program`, "The first word is the program, like [\"python\", \"train.py\"]. Leave command out, and the session just stays up.")
 	}
 	s.Command = words
 }
 
 // program reads a program with its arguments. An error inside the list was reported, and ok is false.
-func (l *loader) program(v value, sample string) (words []string, ok bool) {
-	elements, ok := l.elements(v, sample)
+func (v value) program(sample string) (words []string, ok bool) {
+	elements, ok := v.elements(sample)
 	if !ok {
 		return nil, false
 	}
 	words = []string{}
 	for _, e := range elements {
-		word, is := l.word(e)
+		word, is := e.word()
 		ok = ok && is
 		words = append(words, word)
 	}
 	if ok && len(words) > 0 && words[0] == "" {
-		l.wrong(v, v.name()+" names no program", "The first word is the program, like %s.", sample)
+		v.wrong(v.name()+" names no program", "The first word is the program, like %s.", sample)
 		return nil, false
 	}
 	return words, ok
 }
 
-func (l *loader) sessionEnv(s *Session, v value) {
+func sessionEnv(s *Session, v value) {
 	all := v.HasMark(sensitive) && !v.HasMark(reported)
 	if all {
 		v.Value, _ = v.Unmark()
-		if l.hasSecretName(v) {
+		if v.hasSecretName() {
 			return
 		}
 	}
-	pairs, ok := l.pairs(v, `{ SEED = 11 }`)
+	pairs, ok := v.pairs(`{ SEED = 11 }`)
 	if !ok {
 		return
 	}
 	s.Env, s.Secret = make(map[string]string, len(pairs)), nil
 	for _, p := range pairs {
 		name := p.key.AsString()
-		if all && l.isHidden(name) {
-			l.wrong(p.key, secretName, secretNameAdvice)
+		if all && v.l.isHidden(name) {
+			p.key.wrong(secretName, secretNameAdvice)
 			continue
 		}
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
-			l.wrong(p.key, fmt.Sprintf("%q cannot be the name of an environment variable", name),
+			p.key.wrong(fmt.Sprintf("%q cannot be the name of an environment variable", name),
 				"A name has at least one character, and no =, no space and no control character, like SEED.")
 			continue
 		}
@@ -350,7 +350,7 @@ func (l *loader) sessionEnv(s *Session, v value) {
 		if secret {
 			p.value.Value, _ = p.value.UnmarkDeep()
 		}
-		text, ok := l.word(p.value)
+		text, ok := p.value.word()
 		switch {
 		case !ok:
 		case secret && s.Secret == nil:
@@ -367,11 +367,11 @@ func (l *loader) sessionEnv(s *Session, v value) {
 }
 
 // hasSecretName rejects a sensitive value as a name, because names are printed.
-func (l *loader) hasSecretName(v value) bool {
+func (v value) hasSecretName() bool {
 	written, _ := hcl.ExprMap(v.expr)
 	for _, p := range written {
 		if key, diags := p.Key.Value(v.scope); !diags.HasErrors() && isSensitive(key) {
-			l.complain(p.Key.Range(), v.attribute.whole, secretName, secretNameAdvice)
+			v.l.complain(p.Key.Range(), v.attribute.whole, secretName, secretNameAdvice)
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ func (l *loader) readSettings(all []block) {
 			l.checkVersion(a)
 		}
 		if a := said.find("state"); a != nil {
-			l.state, _ = constant(l, a, l.path)
+			l.state, _ = constant(l, a, value.path)
 		}
 	}
 }
@@ -30,13 +30,13 @@ func (l *loader) checkVersion(a *attribute) {
 	if !ok {
 		return
 	}
-	typed, ok := l.text(v)
+	typed, ok := v.text()
 	if !ok {
 		return
 	}
 	wanted, err := version.NewConstraint(typed)
 	if err != nil {
-		l.wrong(v, fmt.Sprintf("%q is not a version", typed), "Write what the version has to be, like \">= 0.1\" or \"~> 1.2, != 1.2.3\".")
+		v.wrong(fmt.Sprintf("%q is not a version", typed), "Write what the version has to be, like \">= 0.1\" or \"~> 1.2, != 1.2.3\".")
 		return
 	}
 	is, err := version.NewVersion(l.Version)
@@ -48,6 +48,6 @@ func (l *loader) checkVersion(a *attribute) {
 	}
 	// A prerelease counts as its release, because it has the same features.
 	if !wanted.Check(is.Core()) {
-		l.wrong(v, fmt.Sprintf("this is cosplay %s", l.Version), "The project wants %s. Get a version that fits, or change required_version if this one will do.", typed)
+		v.wrong(fmt.Sprintf("this is cosplay %s", l.Version), "The project wants %s. Get a version that fits, or change required_version if this one will do.", typed)
 	}
 }

@@ -12,41 +12,41 @@ import (
 	"cosplay/internal/pattern"
 )
 
-func (l *loader) sshEnabled(s *Session, v value) {
-	s.Spec.SSH.Enabled, _ = l.flag(v)
+func sshEnabled(s *Session, v value) {
+	s.Spec.SSH.Enabled, _ = v.flag()
 }
 
-func (l *loader) sshPort(s *Session, v value) {
+func sshPort(s *Session, v value) {
 	if !v.RawEquals(cty.StringVal("auto")) {
-		s.Spec.SSH.Port, _ = l.whole(v, 1, 65_535, `"auto" or a port`)
+		s.Spec.SSH.Port, _ = v.whole(1, 65_535, `"auto" or a port`)
 	}
 }
 
-func (l *loader) sshBind(s *Session, v value) {
-	typed, ok := l.text(v)
+func sshBind(s *Session, v value) {
+	typed, ok := v.text()
 	if !ok {
 		return
 	}
 	ip, err := netip.ParseAddr(typed)
 	if err != nil || ip.Zone() != "" {
-		l.wrong(v, fmt.Sprintf("%q is not an IP address", typed),
+		v.wrong(fmt.Sprintf("%q is not an IP address", typed),
 			"Write the address that ssh listens at, without a port: \"127.0.0.1\" for this machine only, \"0.0.0.0\" for all its networks.")
 		return
 	}
 	s.Spec.SSH.Bind = ip.Unmap().String()
 }
 
-func (l *loader) sshAuthorizedKeys(s *Session, v value) {
-	elements, ok := l.elements(v, `["~/.ssh/id_ed25519.pub"]`)
+func sshAuthorizedKeys(s *Session, v value) {
+	elements, ok := v.elements(`["~/.ssh/id_ed25519.pub"]`)
 	if !ok {
 		return
 	}
 	if len(elements) == 0 {
-		l.wrong(v, `"ssh.authorized_keys" names no key`, "No key could log in. Name a key, leave authorized_keys out to use your own, or switch ssh off: enabled = false")
+		v.wrong(`"ssh.authorized_keys" names no key`, "No key could log in. Name a key, leave authorized_keys out to use your own, or switch ssh off: enabled = false")
 	}
 	keys := make([]string, 0, len(elements))
 	for _, e := range elements {
-		if key, ok := l.publicKey(e); ok {
+		if key, ok := e.publicKey(); ok {
 			keys = append(keys, key)
 		}
 	}
@@ -58,8 +58,8 @@ const keyAdvice = `Write the path of a .pub file, like "~/.ssh/id_ed25519.pub", 
 var keyType = pattern.Of(`^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+$`)
 
 // publicKey reads the path of a public key, or the key itself: one line, as in the files of ssh.
-func (l *loader) publicKey(v value) (string, bool) {
-	typed, ok := l.text(v)
+func (v value) publicKey() (string, bool) {
+	typed, ok := v.text()
 	if !ok {
 		return "", false
 	}
@@ -67,22 +67,22 @@ func (l *loader) publicKey(v value) (string, bool) {
 	fields := strings.Fields(typed)
 	switch {
 	case strings.Contains(typed, "PRIVATE KEY"):
-		l.wrong(v, "a private key does not belong here", "Every reader of this file could log in with it. Make a new key. %s", keyAdvice)
+		v.wrong("a private key does not belong here", "Every reader of this file could log in with it. Make a new key. %s", keyAdvice)
 	case strings.ContainsAny(typed, "\r\n"):
-		l.wrong(v, "a public key has one line", "The text has several lines. Write each key as a separate element of the list, like [\"ssh-ed25519 AAAA...\", \"~/.ssh/id_ed25519.pub\"].")
+		v.wrong("a public key has one line", "The text has several lines. Write each key as a separate element of the list, like [\"ssh-ed25519 AAAA...\", \"~/.ssh/id_ed25519.pub\"].")
 	case len(fields) > 1 && keyType().MatchString(fields[0]):
 		if isKey(fields[0], fields[1]) {
 			return typed, true
 		}
-		l.wrong(v, "the public key is damaged", "The part after %s is mistyped or incomplete. Copy the whole line of the .pub file, or write the file's path.", fields[0])
+		v.wrong("the public key is damaged", "The part after %s is mistyped or incomplete. Copy the whole line of the .pub file, or write the file's path.", fields[0])
 	case strings.HasSuffix(typed, ".pub"):
-		return l.path(v)
+		return v.path()
 	default:
 		suggestion := ""
 		if strings.Contains(typed, "/") && !strings.Contains(typed, " ") {
 			suggestion = meant(typed + ".pub") // the public key beside a private one
 		}
-		l.wrong(v, fmt.Sprintf("%q is not a public key", typed), "%s%s", keyAdvice, suggestion)
+		v.wrong(fmt.Sprintf("%q is not a public key", typed), "%s%s", keyAdvice, suggestion)
 	}
 	return "", false
 }

@@ -97,7 +97,7 @@ func (l *loader) makeTarget(name string, b block, said content) (is resource.Tar
 		ok = l.describesAll(b, said, values) && ok
 	case sound["base"]:
 		var found bool
-		is, found = l.target(base)
+		is, found = base.target()
 		is.Source = fmt.Sprintf("a target block, from %s", is.Key)
 		ok = ok && found
 	}
@@ -151,7 +151,7 @@ func scaled(is, base resource.Target, values map[string]value) resource.Target {
 func (l *loader) derived(is resource.Target, values map[string]value) (resource.Target, bool) {
 	all, known := l.Derive(is)
 	if !known {
-		l.wrong(values["compute_capability"], fmt.Sprintf("unknown compute capability %q", is.ComputeCapability), "Write one of %s.", prose.Or(prose.Each(l.Capabilities(), strconv.Quote)))
+		values["compute_capability"].wrong(fmt.Sprintf("unknown compute capability %q", is.ComputeCapability), "Write one of %s.", prose.Or(prose.Each(l.Capabilities(), strconv.Quote)))
 		return is, false
 	}
 	scale := 1.0
@@ -187,9 +187,9 @@ func (l *loader) setFigure(t *resource.Target, v value, based bool) bool {
 	path := v.attribute.path
 	switch path {
 	case "compute_capability":
-		typed, ok := l.text(v)
+		typed, ok := v.text()
 		if ok && based {
-			l.wrong(v, "the compute capability is the base's", "It is %s. Remove this line, or remove base and describe the whole GPU.", t.ComputeCapability)
+			v.wrong("the compute capability is the base's", "It is %s. Remove this line, or remove base and describe the whole GPU.", t.ComputeCapability)
 			return false
 		}
 		if !strings.Contains(typed, ".") {
@@ -198,13 +198,13 @@ func (l *loader) setFigure(t *resource.Target, v value, based bool) bool {
 		t.ComputeCapability = typed
 		return ok
 	case "vram":
-		mib, ok := l.size(v, 256)
+		mib, ok := v.size(256)
 		t.MemoryMiB = mib
 		return ok
 	case "name":
-		typed, ok := l.text(v)
+		typed, ok := v.text()
 		if ok && (typed == "" || len(typed) > maxProduct || strings.ContainsFunc(typed, func(r rune) bool { return r < ' ' || r > '~' })) {
-			l.wrong(v, fmt.Sprintf("%q cannot be the name of a GPU", typed), "NVML has room for %d letters, digits and signs of ASCII. Write one like \"NVIDIA GeForce RTX 3090\".", maxProduct)
+			v.wrong(fmt.Sprintf("%q cannot be the name of a GPU", typed), "NVML has room for %d letters, digits and signs of ASCII. Write one like \"NVIDIA GeForce RTX 3090\".", maxProduct)
 			return false
 		}
 		t.Name = typed
@@ -212,8 +212,8 @@ func (l *loader) setFigure(t *resource.Target, v value, based bool) bool {
 	}
 	figure := figures[path]
 	advice := fmt.Sprintf("Write %s from %s to %s.", figure.what, plain(figure.low), plain(figure.high))
-	n, ok := l.number(v, fmt.Sprintf("%s must be a number", v.name()), advice)
-	if !ok || !l.between(v, n, figure.low, figure.high, advice) {
+	n, ok := v.number(fmt.Sprintf("%s must be a number", v.name()), advice)
+	if !ok || !v.between(n, figure.low, figure.high, advice) {
 		return false
 	}
 	switch to := figure.of(t).(type) {
@@ -221,7 +221,7 @@ func (l *loader) setFigure(t *resource.Target, v value, based bool) bool {
 		*to, _ = n.Float64()
 	case *int:
 		if !n.IsInt() {
-			l.wrong(v, fmt.Sprintf("%s must be a whole number", v.name()), "%s is not one. %s", n.Text('g', 10), advice)
+			v.wrong(fmt.Sprintf("%s must be a whole number", v.name()), "%s is not one. %s", n.Text('g', 10), advice)
 			return false
 		}
 		whole, _ := n.Int64()
@@ -256,14 +256,14 @@ func (l *loader) find(typed string) (answer targetAnswer, ok bool) {
 }
 
 // target reads the name of a GPU.
-func (l *loader) target(v value) (resource.Target, bool) {
-	typed, ok := l.text(v)
+func (v value) target() (resource.Target, bool) {
+	typed, ok := v.text()
 	if !ok {
 		return resource.Target{}, false
 	}
-	answer, ok := l.find(typed)
+	answer, ok := v.l.find(typed)
 	if answer.unknown() {
-		l.wrong(v, answer.summary, "%s", answer.detail)
+		v.wrong(answer.summary, "%s", answer.detail)
 	}
 	return answer.target, ok && !answer.unknown()
 }

@@ -18,10 +18,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// value is an evaluated attribute, or one of its elements, with everything that a diagnostic about it needs. The
-// methods of loader that read a value report the reason if they fail.
+// value is an evaluated attribute, or one of its elements, with everything that a diagnostic about it needs. Its
+// methods that read it report the reason if they fail.
 type value struct {
 	cty.Value
+	l         *loader
 	attribute attribute
 	expr      hcl.Expression // of the element, if its range is known
 	scope     *hcl.EvalContext
@@ -56,18 +57,18 @@ const maxExponent = 1024
 
 // isOpen reports whether a value is unknown, because of a mistake that has been reported or because a variable has no
 // value.
-func (l *loader) isOpen(v value) bool {
-	return v.HasMark(reported) || !v.IsKnown() && (l.MayMiss || l.diags.HasErrors())
+func (v value) isOpen() bool {
+	return v.HasMark(reported) || !v.IsKnown() && (v.l.MayMiss || v.l.diags.HasErrors())
 }
 
 // typed checks that a value exists and has a suitable type. Of an unknown value it checks the type only.
-func (l *loader) typed(v value, fits bool, summary, detail string, args ...any) bool {
-	open := l.isOpen(v)
+func (v value) typed(fits bool, summary, detail string, args ...any) bool {
+	open := v.isOpen()
 	switch {
-	case !open && !l.given(v):
+	case !open && !v.given():
 		return false
 	case !fits && v.Type() != cty.DynamicPseudoType:
-		l.wrong(v, summary, detail, args...)
+		v.wrong(summary, detail, args...)
 		return false
 	}
 	return !open
@@ -82,19 +83,19 @@ func (v value) leftOut() bool {
 func isOneOf(t cty.Type, types ...cty.Type) bool { return slices.Contains(types, t) }
 
 // given checks that a value exists and can be serialized.
-func (l *loader) given(v value) bool {
+func (v value) given() bool {
 	switch {
-	case l.isOpen(v):
+	case v.isOpen():
 	case v.IsMarked():
-		l.wrong(v, fmt.Sprintf("%s would show a sensitive value", v.name()), "Plans and the state show it. A sensitive value can be used in env, where it is kept hidden; or wrap it in nonsensitive(...) if it may be shown.")
+		v.wrong(fmt.Sprintf("%s would show a sensitive value", v.name()), "Plans and the state show it. A sensitive value can be used in env, where it is kept hidden; or wrap it in nonsensitive(...) if it may be shown.")
 	case v.IsNull() && v.attribute.schema != nil && v.attribute.schema.Required:
-		l.wrong(v, fmt.Sprintf("%s is null", v.name()), "It cannot be left out. Write a value, like %s.", v.attribute.schema.Example)
+		v.wrong(fmt.Sprintf("%s is null", v.name()), "It cannot be left out. Write a value, like %s.", v.attribute.schema.Example)
 	case v.IsNull():
-		l.wrong(v, fmt.Sprintf("%s is null", v.name()), "There is no value here. Write one, or leave it out.")
+		v.wrong(fmt.Sprintf("%s is null", v.name()), "There is no value here. Write one, or leave it out.")
 	case !v.IsKnown():
-		l.wrong(v, fmt.Sprintf("%s is not known", v.name()), "The value is needed before anything is made. Write one that does not depend on what is made later.")
+		v.wrong(fmt.Sprintf("%s is not known", v.name()), "The value is needed before anything is made. Write one that does not depend on what is made later.")
 	case v.Type() == cty.Number && isExtreme(v.AsBigFloat()):
-		l.wrong(v, fmt.Sprintf("%s is beyond all measure", v.name()), "The number is infinite, or has hundreds of digits. Write one that can be counted with.")
+		v.wrong(fmt.Sprintf("%s is beyond all measure", v.name()), "The number is infinite, or has hundreds of digits. Write one that can be counted with.")
 	default:
 		return true
 	}
@@ -107,33 +108,33 @@ func isExtreme(n *big.Float) bool {
 }
 
 // text reads a string; a number counts as its digits.
-func (l *loader) text(v value) (string, bool) {
-	if !l.typed(v, isOneOf(v.Type(), cty.String, cty.Number), fmt.Sprintf("%s must be a text", v.name()), "This is %s. Write a text in quotes.", v.kind()) {
+func (v value) text() (string, bool) {
+	if !v.typed(isOneOf(v.Type(), cty.String, cty.Number), fmt.Sprintf("%s must be a text", v.name()), "This is %s. Write a text in quotes.", v.kind()) {
 		return "", false
 	}
-	return l.clean(v)
+	return v.clean()
 }
 
 // word reads a string, number or boolean as the text that a program gets.
-func (l *loader) word(v value) (string, bool) {
-	if !l.typed(v, v.Type().IsPrimitiveType(), fmt.Sprintf("each value in %s must be a text", v.name()), "This is %s. Write a text in quotes, a number, true or false.", v.kind()) {
+func (v value) word() (string, bool) {
+	if !v.typed(v.Type().IsPrimitiveType(), fmt.Sprintf("each value in %s must be a text", v.name()), "This is %s. Write a text in quotes, a number, true or false.", v.kind()) {
 		return "", false
 	}
-	return l.clean(v)
+	return v.clean()
 }
 
-func (l *loader) clean(v value) (string, bool) {
+func (v value) clean() (string, bool) {
 	if n, ok := smallNumber(v); ok {
 		return strconv.FormatInt(n, 10), true
 	}
 	converted, err := convert.Convert(v.Value, cty.String)
 	if err != nil {
-		l.wrong(v, fmt.Sprintf("%s must be a text", v.name()), "%s. Write a text in quotes.", prose.Capital(err.Error()))
+		v.wrong(fmt.Sprintf("%s must be a text", v.name()), "%s. Write a text in quotes.", prose.Capital(err.Error()))
 		return "", false
 	}
 	s := converted.AsString()
 	if strings.ContainsRune(s, 0) {
-		l.wrong(v, fmt.Sprintf("%s contains a NUL character", v.name()), "No path, name or argument of a program can hold the character \\u0000. Remove it.")
+		v.wrong(fmt.Sprintf("%s contains a NUL character", v.name()), "No path, name or argument of a program can hold the character \\u0000. Remove it.")
 		return "", false
 	}
 	return s, true
@@ -148,57 +149,57 @@ func smallNumber(v value) (int64, bool) {
 	return n, accuracy == big.Exact
 }
 
-func (l *loader) flag(v value) (bool, bool) {
+func (v value) flag() (bool, bool) {
 	summary, detail := fmt.Sprintf("%s must be true or false", v.name()), fmt.Sprintf("This is %s. Write true or false, without quotes.", v.kind())
-	if !l.typed(v, isOneOf(v.Type(), cty.Bool, cty.String), summary, "%s", detail) {
+	if !v.typed(isOneOf(v.Type(), cty.Bool, cty.String), summary, "%s", detail) {
 		return false, false
 	}
 	converted, err := convert.Convert(v.Value, cty.Bool)
 	if err != nil {
-		l.wrong(v, summary, "%s", detail)
+		v.wrong(summary, "%s", detail)
 		return false, false
 	}
 	return converted.True(), true
 }
 
 // whole reads an integer between two bounds; what describes it.
-func (l *loader) whole(v value, low, high int, what string) (int, bool) {
+func (v value) whole(low, high int, what string) (int, bool) {
 	summary := fmt.Sprintf("%s must be a whole number", v.name())
 	advice := fmt.Sprintf("Write %s from %d to %d.", what, low, high)
-	n, ok := l.number(v, summary, advice)
+	n, ok := v.number(summary, advice)
 	if !ok {
 		return 0, false
 	}
 	if !n.IsInt() {
-		l.wrong(v, summary, "%s is not one. %s", n.Text('g', 10), advice)
+		v.wrong(summary, "%s is not one. %s", n.Text('g', 10), advice)
 		return 0, false
 	}
 	i, _ := n.Int64()
-	return int(i), l.between(v, n, float64(low), float64(high), advice)
+	return int(i), v.between(n, float64(low), float64(high), advice)
 }
 
 // number reads any number, for callers that check its bounds.
-func (l *loader) number(v value, summary, advice string) (*big.Float, bool) {
-	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. %s", v.kind(), advice) {
+func (v value) number(summary, advice string) (*big.Float, bool) {
+	if !v.typed(isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. %s", v.kind(), advice) {
 		return nil, false
 	}
 	converted, err := convert.Convert(v.Value, cty.Number)
 	if err != nil {
-		l.wrong(v, summary, "This is %s. %s", v.kind(), advice)
+		v.wrong(summary, "This is %s. %s", v.kind(), advice)
 		return nil, false
 	}
-	if v.Value = converted; !l.given(v) {
+	if v.Value = converted; !v.given() {
 		return nil, false
 	}
 	return converted.AsBigFloat(), true
 }
 
-func (l *loader) between(v value, n *big.Float, low, high float64, advice string) bool {
+func (v value) between(n *big.Float, low, high float64, advice string) bool {
 	switch {
 	case n.Cmp(big.NewFloat(low)) < 0:
-		l.wrong(v, fmt.Sprintf("%s is too small", v.name()), "%s is below %s. %s", n.Text('g', 10), plain(low), advice)
+		v.wrong(fmt.Sprintf("%s is too small", v.name()), "%s is below %s. %s", n.Text('g', 10), plain(low), advice)
 	case n.Cmp(big.NewFloat(high)) > 0:
-		l.wrong(v, fmt.Sprintf("%s is too large", v.name()), "%s is above %s. %s", n.Text('g', 10), plain(high), advice)
+		v.wrong(fmt.Sprintf("%s is too large", v.name()), "%s is above %s. %s", n.Text('g', 10), plain(high), advice)
 	default:
 		return true
 	}
@@ -211,23 +212,23 @@ func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 var percentage = pattern.Of(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
 
 // share reads an error or a tolerance.
-func (l *loader) share(v value) (float64, bool) {
-	share, ok := l.part(v)
+func (v value) share() (float64, bool) {
+	share, ok := v.part()
 	if ok && share < 0 {
-		l.wrong(v, fmt.Sprintf("%s is below zero", v.name()), "An error is never below zero. Write 0 or more, like \"10%%\".")
+		v.wrong(fmt.Sprintf("%s is below zero", v.name()), "An error is never below zero. Write 0 or more, like \"10%%\".")
 		return 0, false
 	}
 	return share, ok
 }
 
 // part reads "10%" or 0.1. It refuses a number above 1, which is usually a forgotten percent sign.
-func (l *loader) part(v value) (float64, bool) {
+func (v value) part() (float64, bool) {
 	summary := fmt.Sprintf("%s is not a percentage", v.name())
-	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. Write it like \"10%%\" or 0.1.", v.kind()) {
+	if !v.typed(isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. Write it like \"10%%\" or 0.1.", v.kind()) {
 		return 0, false
 	}
 	bad := func(detail string, args ...any) (float64, bool) {
-		l.wrong(v, summary, detail, args...)
+		v.wrong(summary, detail, args...)
 		return 0, false
 	}
 	var share float64
@@ -254,8 +255,8 @@ func (l *loader) part(v value) (float64, bool) {
 	return share, true
 }
 
-func (l *loader) elements(v value, sample string) ([]value, bool) {
-	if !l.typed(v, isList(v.Type()), fmt.Sprintf("%s must be a list", v.name()), "This is %s. Write a list, like %s.", v.kind(), sample) {
+func (v value) elements(sample string) ([]value, bool) {
+	if !v.typed(isList(v.Type()), fmt.Sprintf("%s must be a list", v.name()), "This is %s. Write a list, like %s.", v.kind(), sample) {
 		return nil, false
 	}
 	written, _ := hcl.ExprList(v.expr)
@@ -272,22 +273,22 @@ func (l *loader) elements(v value, sample string) ([]value, bool) {
 }
 
 // oneOf reads one of the valid words of an attribute.
-func oneOf[T ~string](l *loader, v value) (T, bool) {
+func oneOf[T ~string](v value) (T, bool) {
 	words := v.attribute.schema.words()
-	typed, ok := l.text(v)
+	typed, ok := v.text()
 	if !ok {
 		return "", false
 	}
 	if slices.Contains(words, typed) {
 		return T(typed), true
 	}
-	l.wrong(v, fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write %s.%s", prose.Or(prose.Quoted(words)), didYouMean(typed, words))
+	v.wrong(fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write %s.%s", prose.Or(prose.Quoted(words)), didYouMean(typed, words))
 	return "", false
 }
 
 // sharing reads a kind of sharing; auto is the zero one.
-func (l *loader) sharing(v value) (resource.Sharing, bool) {
-	kind, ok := oneOf[resource.Sharing](l, v)
+func (v value) sharing() (resource.Sharing, bool) {
+	kind, ok := oneOf[resource.Sharing](v)
 	if kind == "auto" {
 		kind = resource.SharingAuto
 	}
@@ -298,24 +299,24 @@ func (l *loader) sharing(v value) (resource.Sharing, bool) {
 var profileForm = pattern.Of(`^([1-9]c\.)?[1-9]g\.[1-9][0-9]*gb([+-][a-z.+-]+)?$`)
 
 // profile reads the profile of a MIG slice. Whether a GPU has it is known only where the GPU is.
-func (l *loader) profile(v value) (string, bool) {
-	typed, ok := l.text(v)
+func (v value) profile() (string, bool) {
+	typed, ok := v.text()
 	if !ok {
 		return "", false
 	}
 	name := strings.ToLower(strings.TrimPrefix(strings.TrimSpace(typed), "MIG "))
 	if !profileForm().MatchString(name) {
-		l.wrong(v, fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write the name of a profile, like \"1g.18gb\" or \"1c.2g.35gb\". nvidia-smi mig -lgip and -lcip list them.")
+		v.wrong(fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write the name of a profile, like \"1g.18gb\" or \"1c.2g.35gb\". nvidia-smi mig -lgip and -lcip list them.")
 		return "", false
 	}
 	return name, true
 }
 
 // fraction reads a part of a GPU.
-func (l *loader) fraction(v value) (float64, bool) {
-	part, ok := l.part(v)
+func (v value) fraction() (float64, bool) {
+	part, ok := v.part()
 	if ok && (part <= 0 || part > 1) {
-		l.wrong(v, fmt.Sprintf("%s cannot be %g", v.name(), part), "Write a part of the GPU, like 0.33 or \"33%%\".")
+		v.wrong(fmt.Sprintf("%s cannot be %g", v.name(), part), "Write a part of the GPU, like 0.33 or \"33%%\".")
 		return 0, false
 	}
 	return part, ok
@@ -325,8 +326,8 @@ func (l *loader) fraction(v value) (float64, bool) {
 type pair struct{ key, value value }
 
 // pairs reads a map, sorted by key; sample is an example for the diagnostic.
-func (l *loader) pairs(v value, sample string) ([]pair, bool) {
-	if !l.typed(v, isMap(v.Type()), fmt.Sprintf("%s must be a map", v.name()), "This is %s. Write a map, like %s.", v.kind(), sample) {
+func (v value) pairs(sample string) ([]pair, bool) {
+	if !v.typed(isMap(v.Type()), fmt.Sprintf("%s must be a map", v.name()), "This is %s. Write a map, like %s.", v.kind(), sample) {
 		return nil, false
 	}
 	written := writtenPairs(v)
@@ -340,7 +341,7 @@ func (l *loader) pairs(v value, sample string) ([]pair, bool) {
 			p.key.expr, p.value.expr = last.Key, last.Value
 		}
 		if len(at) > 1 {
-			l.wrong(p.key, fmt.Sprintf("%s sets %q twice", v.name(), p.key.AsString()),
+			p.key.wrong(fmt.Sprintf("%s sets %q twice", v.name(), p.key.AsString()),
 				"It is set at line %d as well. Keep one of the two.", at[0].Key.Range().Start.Line)
 		}
 		all = append(all, p)
@@ -366,25 +367,25 @@ func writtenPairs(v value) map[string][]hcl.KeyValuePair {
 }
 
 // duration reads a length of time, like "8h" or "1h30m".
-func (l *loader) duration(v value) (resource.Seconds, bool) {
-	return parsed(l, v, resource.ParseSeconds, "a duration", `a number of days, hours, minutes or seconds, in this order and above 0. Write it like "8h", "1h30m" or "7d".`)
+func (v value) duration() (resource.Seconds, bool) {
+	return parsed(v, resource.ParseSeconds, "a duration", `a number of days, hours, minutes or seconds, in this order and above 0. Write it like "8h", "1h30m" or "7d".`)
 }
 
 // moment reads a point in time, as timestamp() and timeadd() write it.
-func (l *loader) moment(v value) (resource.Moment, bool) {
-	return parsed(l, v, resource.ParseMoment, "a time", `a date with a time and a time zone. Write it like "2026-12-01T18:00:00Z" or "2026-12-01T18:00:00+01:00".`)
+func (v value) moment() (resource.Moment, bool) {
+	return parsed(v, resource.ParseMoment, "a time", `a date with a time and a time zone. Write it like "2026-12-01T18:00:00Z" or "2026-12-01T18:00:00+01:00".`)
 }
 
 // parsed is what parse makes of a text. Another text is an error, which says what was expected.
-func parsed[T any](l *loader, v value, parse func(string) (T, bool), kind, expected string) (T, bool) {
+func parsed[T any](v value, parse func(string) (T, bool), kind, expected string) (T, bool) {
 	var none T
-	typed, ok := l.text(v)
+	typed, ok := v.text()
 	if !ok {
 		return none, false
 	}
 	made, ok := parse(typed)
 	if !ok {
-		l.wrong(v, fmt.Sprintf("%s is not %s", v.name(), kind), "%q is not %s", typed, expected)
+		v.wrong(fmt.Sprintf("%s is not %s", v.name(), kind), "%q is not %s", typed, expected)
 	}
 	return made, ok
 }
@@ -401,13 +402,13 @@ var amount = pattern.Of(`^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$`)
 
 // size reads an amount of memory, "32GiB" or "1.5 TiB", as MiB. It refuses decimal units, because users who write GB
 // mostly mean GiB.
-func (l *loader) size(v value, lowMiB int) (int, bool) {
-	typed, ok := l.text(v)
+func (v value) size(lowMiB int) (int, bool) {
+	typed, ok := v.text()
 	if !ok {
 		return 0, false
 	}
 	bad := func(detail string, args ...any) (int, bool) {
-		l.wrong(v, fmt.Sprintf("%s is not a size", v.name()), detail, args...)
+		v.wrong(fmt.Sprintf("%s is not a size", v.name()), detail, args...)
 		return 0, false
 	}
 	m := amount().FindStringSubmatch(typed)
@@ -426,11 +427,11 @@ func (l *loader) size(v value, lowMiB int) (int, bool) {
 	mib := n * factor
 	switch {
 	case err != nil || mib > maxSizeMiB:
-		l.wrong(v, fmt.Sprintf("%s is too large", v.name()), "%s is beyond all machines. %s", typed, sizeAdvice)
+		v.wrong(fmt.Sprintf("%s is too large", v.name()), "%s is beyond all machines. %s", typed, sizeAdvice)
 	case mib != math.Trunc(mib):
 		return bad("%s is %s MiB, which is not whole. %s", typed, plain(mib), sizeAdvice)
 	case mib < float64(lowMiB):
-		l.wrong(v, fmt.Sprintf("%s is too small", v.name()), "%s is below %d MiB. %s", typed, lowMiB, sizeAdvice)
+		v.wrong(fmt.Sprintf("%s is too small", v.name()), "%s is below %d MiB. %s", typed, lowMiB, sizeAdvice)
 	default:
 		return int(mib), true
 	}

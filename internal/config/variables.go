@@ -78,15 +78,15 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 		v.constraint, v.defaults, v.literal = constraint, defaults, constraint.IsPrimitiveType()
 		return !diags.HasErrors()
 	case "description":
-		text, ok := constant(l, a, l.text)
+		text, ok := constant(l, a, value.text)
 		v.description = text
 		return ok
 	case "sensitive":
-		on, ok := constant(l, a, l.flag)
+		on, ok := constant(l, a, value.flag)
 		v.sensitive = on || !ok // in doubt, the value is hidden
 		return ok
 	case "nullable":
-		on, ok := constant(l, a, l.flag)
+		on, ok := constant(l, a, value.flag)
 		v.nullable = on || !ok
 		return ok
 	}
@@ -150,7 +150,7 @@ func (l *loader) setStandard(v *variable, a *attribute) {
 		return
 	}
 	if read.IsNull() && !v.nullable {
-		l.wrong(read, fmt.Sprintf("the default of variable %q is null", v.name), "nullable = false forbids that. Write a value, or leave default out to make the variable required.")
+		read.wrong(fmt.Sprintf("the default of variable %q is null", v.name), "nullable = false forbids that. Write a value, or leave default out to make the variable required.")
 		v.sound = false
 		return
 	}

@@ -170,7 +170,6 @@ func isVast(n *big.Float) bool {
 
 // limited returns a function that uses up the budget, and fails where arguments or result exceed a limit.
 func (b *budget) limited(name string, f function.Function) function.Function {
-	guard := guards[withoutCore(name)]
 	lenient := func(p function.Parameter) function.Parameter {
 		p.AllowNull, p.AllowUnknown, p.AllowDynamicType, p.AllowMarked = true, true, true, true // the function itself decides
 		return p
@@ -196,7 +195,7 @@ func (b *budget) limited(name string, f function.Function) function.Function {
 				return cty.NilType, err
 			}
 			result, err := b.within(func() (cty.Value, error) {
-				if err := guarded(guard, args); err != nil {
+				if err := guarded(name, args); err != nil {
 					return cty.NilVal, err
 				}
 				t, err := f.ReturnTypeForValues(args)
@@ -212,7 +211,7 @@ func (b *budget) limited(name string, f function.Function) function.Function {
 			s, err := measure(result)
 			switch {
 			case err != nil:
-			case takesApart[withoutCore(name)] && s.elements > maxParts:
+			case takesApart[name] && s.elements > maxParts:
 				err = tooMany("the result", maxParts)
 			default:
 				err = b.use(s.text)
@@ -221,13 +220,17 @@ func (b *budget) limited(name string, f function.Function) function.Function {
 		}})
 }
 
-// guarded applies a guard to arguments that are known.
-func guarded(guard func([]cty.Value, size) error, args []cty.Value) error {
-	if guard == nil {
+// guarded applies the guard of a function to arguments that are known.
+func guarded(name string, args []cty.Value) error {
+	guard := guards[name]
+	if guard == nil && !takesApart[name] {
 		return nil
 	}
 	s, err := measure(args...)
-	if err != nil {
+	if err == nil && takesApart[name] {
+		err = apart(s)
+	}
+	if err != nil || guard == nil {
 		return err
 	}
 	bare := make([]cty.Value, len(args))

@@ -185,23 +185,3 @@ func tooDeepInJSON(name string, src []byte) *hcl.Diagnostic {
 		}
 	}
 }
-
-// deepestBracket returns how deeply brackets and braces of JSON are nested.
-func deepestBracket(src []byte) int {
-	depth, deepest, inText := 0, 0, false
-	for i := 0; i < len(src); i++ {
-		switch c := src[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '[' || c == '{':
-			depth++
-			deepest = max(deepest, depth)
-		case c == ']' || c == '}':
-			depth--
-		}
-	}
-	return deepest
-}

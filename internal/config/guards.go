@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -16,7 +17,10 @@ import (
 // result can be measured.
 var guards = map[string]func(args []cty.Value, s size) error{
 	"csvdecode": func(args []cty.Value, _ size) error {
-		return parts(args[0], strings.Count(args[0].AsString(), ",")+strings.Count(args[0].AsString(), "\n"))
+		if text := args[0].AsString(); strings.Count(text, ",")+strings.Count(text, "\n") > maxParts {
+			return tooMany("the result", maxParts)
+		}
+		return nil
 	},
 	"format":     func(args []cty.Value, s size) error { return formatted(args, s, 1) },
 	"formatlist": func(args []cty.Value, s size) error { return formatted(args, s, longestList(args[1:])) },
@@ -28,16 +32,12 @@ var guards = map[string]func(args []cty.Value, s size) error{
 		return resultText(len(args[0].AsString()), s.elements)
 	},
 	"jsondecode": func(args []cty.Value, _ size) error {
-		if nested := deepestBracket([]byte(args[0].AsString())); nested > maxNested {
-			return limitError{"the nesting of the text", fmt.Sprintf("%d levels", maxNested), "Make it flatter"}
-		}
-		return parts(args[0], 0)
+		return decodable(json.Unmarshal([]byte(args[0].AsString()), new(json.RawMessage)))
 	},
-	"regexall": func(args []cty.Value, _ size) error { return parts(args[1], 0) },
-	"replace": func(args []cty.Value, _ size) error {
+	"replace": func(args []cty.Value, s size) error {
 		text, part, with := args[0].AsString(), args[1].AsString(), args[2].AsString()
 		if strings.HasPrefix(part, "/") {
-			if err := parts(args[0], 0); err != nil {
+			if err := apart(s); err != nil {
 				return err
 			}
 			return resultText(len(with)+strings.Count(with, "$")*len(text), matches(part, text))
@@ -53,9 +53,6 @@ var guards = map[string]func(args []cty.Value, s size) error{
 		}
 		return nil
 	},
-	"split": func(args []cty.Value, _ size) error {
-		return parts(args[1], strings.Count(args[1].AsString(), args[0].AsString()))
-	},
 	"trim": func(args []cty.Value, _ size) error {
 		if len(args[1].AsString()) > maxTrimmed {
 			return limitError{"the set of characters to remove", fmt.Sprintf("%d bytes", maxTrimmed), "Name each character once"}
@@ -63,30 +60,30 @@ var guards = map[string]func(args []cty.Value, s size) error{
 		return nil
 	},
 	"yamldecode": func(args []cty.Value, _ size) error {
-		var root yaml.Node
-		if err := parts(args[0], 0); err != nil {
-			return err
-		}
-		if err := yaml.Unmarshal([]byte(args[0].AsString()), &root); err != nil && strings.Contains(err.Error(), "max depth") {
-			return limitError{"the nesting of the text", fmt.Sprintf("%d levels", maxNested), "Make it flatter"}
-		}
-		if expanded(&root, map[*yaml.Node]int{}) > maxParts {
-			return tooMany("the value, with its aliases written out,", maxParts)
-		}
-		return nil
+		var all any
+		return decodable(yaml.Unmarshal([]byte(args[0].AsString()), &all))
 	},
 }
 
 // takesApart has the functions that make elements of a text.
 var takesApart = map[string]bool{"csvdecode": true, "jsondecode": true, "regexall": true, "split": true, "yamldecode": true}
 
-// parts refuses a text that is too long to take apart, or would have too many parts.
-func parts(text cty.Value, separators int) error {
-	switch {
-	case len(text.AsString()) > maxDecoded:
+// apart refuses a text that is too long to take apart.
+func apart(s size) error {
+	if s.longest > maxDecoded {
 		return limitError{"the text", mebi(maxDecoded) + " for a function that takes it apart", "Make it shorter"}
-	case separators > maxParts:
-		return tooMany("the result", maxParts)
+	}
+	return nil
+}
+
+// decodable refuses what the limits of another decoder refuse. Other errors are for the function itself to report.
+func decodable(err error) error {
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), "max depth"):
+		return limitError{"the nesting of the text", fmt.Sprintf("%d levels", maxNested), "Make it flatter"}
+	case strings.Contains(err.Error(), "excessive aliasing"):
+		return tooMany("the value, with its aliases written out,", maxParts)
 	}
 	return nil
 }
@@ -151,21 +148,4 @@ func matches(between, text string) int {
 		return 0 // the function itself reports the error
 	}
 	return len(pattern.FindAllStringIndex(text, -1))
-}
-
-// expanded returns how many values a node of YAML has if its aliases are written out, or more than the limit.
-func expanded(n *yaml.Node, counted map[*yaml.Node]int) int {
-	if n == nil {
-		return 0
-	}
-	if total, known := counted[n]; known {
-		return total
-	}
-	counted[n] = 1 // the function itself reports an alias within its own node
-	total := 1 + expanded(n.Alias, counted)
-	for _, inner := range n.Content {
-		total = min(total+expanded(inner, counted), maxParts+1)
-	}
-	counted[n] = total
-	return total
 }

@@ -44,12 +44,8 @@ func (l *loader) readOutput(b block) {
 	if said.lacks("value") {
 		l.complain(b.header, b.header, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
 	}
-	if d := said.find("description"); d != nil {
-		o.description, _ = constant(l, d, value.text)
-	}
-	if s := said.find("sensitive"); s != nil {
-		o.sensitive, _ = constant(l, s, value.flag)
-	}
+	o.description, _ = constant(l, said.find("description"), value.text)
+	o.sensitive, _ = constant(l, said.find("sensitive"), value.flag)
 	if a == nil || !named {
 		return
 	}
@@ -158,9 +154,12 @@ func (i *Intent) EvalChecks(live Lives) hcl.Diagnostics {
 	l := i.l
 	l.again()
 	scope := l.newLiveScope(live)
+	evaluate := func(a *attribute) (value, bool) { return l.evaluate(*a, l.liveContext(*a, scope)) }
 	for _, c := range l.checks {
 		for _, r := range c.rules {
-			l.assert(c, r, scope)
+			if message, _ := l.broken(&r, evaluate); message != "" {
+				l.complain(r.condition.expr.Range(), r.condition.whole, fmt.Sprintf("check %q failed", c.name), "%s", message)
+			}
 		}
 	}
 	warnings := l.diags
@@ -168,22 +167,6 @@ func (i *Intent) EvalChecks(live Lives) hcl.Diagnostics {
 		d.Severity = hcl.DiagWarning
 	}
 	return warnings
-}
-
-func (l *loader) assert(c check, r rule, live *liveScope) {
-	v, ok := l.evaluate(r.condition, l.liveContext(r.condition, live))
-	if !ok || !v.IsKnown() {
-		return
-	}
-	v.Value, _ = v.Unmark()
-	if good, ok := v.flag(); good || !ok {
-		return
-	}
-	words := "Details are not shown, because the text has a sensitive value."
-	if m, ok := l.evaluate(r.message, l.liveContext(r.message, live)); ok && m.IsKnown() && !m.IsMarked() {
-		words, _ = m.text()
-	}
-	l.complain(r.condition.expr.Range(), r.condition.whole, fmt.Sprintf("check %q failed", c.name), "%s", ruleSentence(words))
 }
 
 // forget drops the reported diagnostics, so that the same ones can be reported again.

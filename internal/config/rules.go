@@ -61,22 +61,36 @@ func (l *loader) checkPart(a *attribute) {
 	}
 }
 
-// obeys checks a variable's value against one rule.
-func (l *loader) obeys(v *variable, r *rule) bool {
-	c, ok := l.work(&r.condition)
-	if !ok {
-		return false
+// broken returns the message of a rule whose condition is false, and "" for one that holds or is not known yet. ok is
+// false if a part of it cannot be evaluated, which has been reported.
+func (l *loader) broken(r *rule, evaluate func(*attribute) (value, bool)) (message string, ok bool) {
+	c, ok := evaluate(&r.condition)
+	open := ok && c.isOpen()
+	if !ok || !open && !c.IsKnown() {
+		return "", ok
 	}
-	open := c.isOpen()
 	if !open {
 		c.Value, _ = c.Unmark() // The result of a rule is not secret even if its values are.
 	}
 	if good, ok := c.flag(); good || !ok {
-		return good || open
+		return "", good || open
 	}
-	message, ok := l.message(&r.message)
-	if !ok {
-		return false
+	switch m, evaluated := evaluate(&r.message); {
+	case !evaluated:
+		ok = false
+	case m.IsMarked():
+		message = "Details are not shown, because the text has a sensitive value."
+	case m.IsKnown():
+		message, ok = m.text()
+	}
+	return ruleSentence(message), ok
+}
+
+// obeys checks a variable's value against one rule.
+func (l *loader) obeys(v *variable, r *rule) bool {
+	message, ok := l.broken(r, l.work)
+	if message == "" || !ok {
+		return ok
 	}
 	at, from := v.header, "its default"
 	if len(v.given) > 0 {
@@ -85,19 +99,8 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 		at, from = l.subject(v, last.at), last.from
 	}
 	l.complain(at, at, fmt.Sprintf("variable %q cannot have this value", v.name),
-		"%s\nGive it another value than that of %s; the rule is at %s line %d.", ruleSentence(message), from, r.header.Filename, r.header.Start.Line)
+		"%s\nGive it another value than that of %s; the rule is at %s line %d.", message, from, r.header.Filename, r.header.Start.Line)
 	return false
-}
-
-func (l *loader) message(a *attribute) (string, bool) {
-	v, ok := l.work(a)
-	if !ok {
-		return "", false
-	}
-	if v.IsMarked() {
-		return "Details are not shown, because the text has a sensitive value.", true
-	}
-	return v.text()
 }
 
 // ruleSentence ends a message with a full stop, and leaves its first letter as it is: it may be the name of a thing.

@@ -16,12 +16,8 @@ func (l *loader) readSettings(all []block) {
 			l.complain(b.kindRange, b.header, "second cosplay block", "A project has one cosplay block; the first is at %s line %d. Put everything into one.", first.Filename, first.Start.Line)
 			continue
 		}
-		if a := said.find("required_version"); a != nil {
-			l.checkVersion(a)
-		}
-		if a := said.find("state"); a != nil {
-			l.state, _ = constant(l, a, value.path)
-		}
+		l.checkVersion(said.find("required_version"))
+		l.state, _ = constant(l, said.find("state"), value.path)
 	}
 }
 

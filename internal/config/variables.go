@@ -123,7 +123,7 @@ func native(e hcl.Expression) bool {
 	}) != nil
 }
 
-// constant reads an attribute that cannot depend on other values.
+// constant reads an attribute that cannot depend on other values; nil if the block leaves it out.
 func constant[T any](l *loader, a *attribute, read func(value) (T, bool)) (T, bool) {
 	v, ok := l.fixed(a)
 	if !ok {
@@ -135,6 +135,9 @@ func constant[T any](l *loader, a *attribute, read func(value) (T, bool)) (T, bo
 
 // fixed evaluates an expression that must be a literal.
 func (l *loader) fixed(a *attribute) (value, bool) {
+	if a == nil {
+		return value{}, false
+	}
 	if mentions := a.expr.Variables(); len(mentions) > 0 {
 		l.complain(mentions[0].SourceRange(), a.whole, fmt.Sprintf("%q cannot depend on anything", a.path),
 			"It has to be known before anything else. Write the value itself.")

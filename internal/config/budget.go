@@ -327,9 +327,6 @@ func (l *loader) within(expr hcl.Expression, scope *hcl.EvalContext) (result cty
 // metered lets the parts of an expression use up the budget whose number depends on values. For an expression in JSON,
 // whose parts are out of reach, it returns the templates in it, so that the caller can evaluate them first.
 func (l *loader) metered(expr hcl.Expression) []hclsyntax.Expression {
-	if wrapped, is := expr.(catalogExpr); is {
-		expr = wrapped.Expression
-	}
 	if templates, done := l.templates[expr]; done {
 		return templates
 	}

@@ -54,68 +54,40 @@ func targetValue(t resource.Target) cty.Value {
 	})
 }
 
-// catalogExpr is an expression that can index the catalog by any spelling of a GPU's name. During evaluation, the
-// catalog also has an entry under that spelling.
-type catalogExpr struct {
-	hcl.Expression
-	l        *loader
-	mentions []hcl.Traversal
-}
-
-// Variables returns the variables of the expression, including those within a catalogKey.
-func (e catalogExpr) Variables() []hcl.Traversal { return e.mentions }
-
-// UnwrapExpression gives access to the wrapped expression, for callers that inspect its syntax.
-func (e catalogExpr) UnwrapExpression() hcl.Expression { return e.Expression }
-
-// Value implements hcl.Expression.
-func (e catalogExpr) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	all := e.l.nodes[catalogName].value.AsValueMap()
-	if all == nil {
-		return e.Expression.Value(scope)
-	}
+// withSpellings adds to a scope what the catalog has under other spellings, where an expression indexes it literally.
+func (l *loader) withSpellings(mentions []hcl.Traversal, scope *hcl.EvalContext) (*hcl.EvalContext, hcl.Diagnostics) {
+	var all map[string]cty.Value
 	var diags hcl.Diagnostics
-	for _, asked := range e.asked() {
-		if _, there := all[asked.name]; there {
+	for _, mention := range mentions {
+		if len(mention) < 3 || variableName(mention) != catalogName {
 			continue
 		}
-		answer, ok := e.l.find(asked.name)
+		index, is := mention[2].(hcl.TraverseIndex)
+		if !is || index.Key.Type() != cty.String {
+			continue
+		}
+		name := index.Key.AsString()
+		if all == nil {
+			all = l.nodes[catalogName].value.AsValueMap()
+		}
+		if _, there := all[name]; there || all == nil {
+			continue
+		}
+		answer, ok := l.find(name)
 		switch {
 		case answer.unknown():
-			diags = append(diags, mistake(asked.at, asked.at, answer.summary, "%s", answer.detail))
-			all[asked.name] = cty.UnknownVal(targetValue(resource.Target{}).Type()) // the rest may be wrong, too
+			diags = append(diags, mistake(index.SrcRange, index.SrcRange, answer.summary, "%s", answer.detail))
+			all[name] = cty.UnknownVal(targetValue(resource.Target{}).Type()) // the rest may be wrong, too
 		case ok:
-			all[asked.name] = targetValue(answer.target)
+			all[name] = targetValue(answer.target)
 		}
+	}
+	if all == nil {
+		return scope, nil
 	}
 	inner := scope.NewChild()
 	inner.Variables = map[string]cty.Value{"cosplay": cty.ObjectVal(map[string]cty.Value{"catalog": cty.MapVal(all)})}
-	result, more := e.Expression.Value(inner)
-	return result, append(diags, more...)
-}
-
-// asked is a name in brackets behind the catalog.
-type asked struct {
-	name string
-	at   hcl.Range
-}
-
-// asked returns the names that index the catalog literally.
-func (e catalogExpr) asked() []asked {
-	var all []asked
-	add := func(key cty.Value, at hcl.Range) {
-		if key, marks := key.Unmark(); len(marks) == 0 && key.Type() == cty.String && key.IsKnown() && !key.IsNull() {
-			all = append(all, asked{key.AsString(), at})
-		}
-	}
-	for _, mention := range e.Variables() {
-		if len(mention) > 2 && variableName(mention) == catalogName {
-			if index, ok := mention[2].(hcl.TraverseIndex); ok {
-				add(index.Key, index.SrcRange)
-			}
-		}
-	}
-	return all
+	return inner, diags
 }
 
 // catalogKey is an index of the catalog that is not a literal text. It evaluates to any spelling of a GPU's name, in
@@ -141,21 +113,19 @@ func (e catalogKey) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return cty.StringVal(answer.target.Key), diags
 }
 
-// askable lets an expression index the catalog by any spelling.
-func (l *loader) askable(a *attribute) {
-	if _, already := a.expr.(catalogExpr); already {
+// askable lets an expression index the catalog by any spelling that it computes.
+func (l *loader) askable(expr hcl.Expression) {
+	written, native := expr.(hclsyntax.Node)
+	if !native {
 		return
 	}
-	if written, native := a.expr.(hclsyntax.Node); native {
-		_ = hclsyntax.VisitAll(written, func(n hclsyntax.Node) hcl.Diagnostics {
-			if index, ok := n.(*hclsyntax.IndexExpr); ok {
-				of, named := index.Collection.(*hclsyntax.ScopeTraversalExpr)
-				if _, already := index.Key.(catalogKey); named && !already && variableName(of.Traversal) == catalogName {
-					index.Key = catalogKey{index.Key, l}
-				}
+	_ = hclsyntax.VisitAll(written, func(n hclsyntax.Node) hcl.Diagnostics {
+		if index, ok := n.(*hclsyntax.IndexExpr); ok {
+			of, named := index.Collection.(*hclsyntax.ScopeTraversalExpr)
+			if _, already := index.Key.(catalogKey); named && !already && variableName(of.Traversal) == catalogName {
+				index.Key = catalogKey{index.Key, l}
 			}
-			return nil
-		})
-	}
-	a.expr = catalogExpr{a.expr, l, a.mentions}
+		}
+		return nil
+	})
 }

@@ -216,20 +216,7 @@ func (l *loader) blockValue(name string, scope *liveScope) cty.Value {
 
 // unknownSession is the value of each session that does not exist yet.
 var unknownSession = sync.OnceValue(func() cty.Value {
-	flat, fit := map[string]cty.Type{}, map[string]cty.Type{}
-	for _, a := range liveAttributes {
-		t := cty.String
-		if a.Type == "number" {
-			t = cty.Number
-		}
-		if name, inside := strings.CutPrefix(a.Name, "fit."); inside {
-			fit[name] = t
-		} else {
-			flat[a.Name] = t
-		}
-	}
-	flat["fit"] = cty.Object(fit)
-	return cty.UnknownVal(cty.Object(flat))
+	return cty.UnknownVal(liveValue(LiveSession{}, map[string]bool{"": true}).Type())
 })
 
 // mention records what an expression refers to of a block's sessions, since to convert all of it is expensive: an attribute,

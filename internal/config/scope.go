@@ -108,7 +108,7 @@ func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 		case l.nodes[name] != nil:
 			ok = l.settle(l.nodes[name]) && ok
 			if name == catalogName {
-				l.askable(a)
+				l.askable(a.expr)
 			}
 		default:
 			ok = false
@@ -243,7 +243,9 @@ func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
 		scope = scope.NewChild()
 		scope.Variables = a.bound
 	}
-	result, diags := l.within(a.expr, scope)
+	scope, diags := l.withSpellings(a.mentions, scope)
+	result, more := l.within(a.expr, scope)
+	diags = append(diags, more...)
 	for _, d := range diags {
 		if !l.hasEnough(d) {
 			l.report(redacted(withLive(d, a)))

@@ -96,7 +96,7 @@ var badCalls = map[string]string{
 	`sum([])`:                     `the list is empty`,
 	`index(["a"], "b")`:           `no such element`,
 	`index("a", "b")`:             `a list is wanted`,
-	`coalesce("", null)`:          `no argument is other than null or empty`,
+	`coalesce("", null)`:          `no non-null, non-empty-string arguments`,
 	`matchkeys([1], [1, 2], [1])`: `1 values and 2 keys`,
 	`base64decode("?")`:           `not Base64`,
 	`base64decode("//4=")`:        `not text in UTF-8`,

@@ -102,57 +102,23 @@ var replace = valueFunction(cty.String, func(args []cty.Value) (cty.Value, error
 	return stdlib.Replace(args[0], args[1], args[2])
 }, textParameters("str", "substr", "replace")...)
 
-// coalesce skips, as Terraform does, empty texts, too.
-var coalesce = function.New(&function.Spec{
-	VarParam: &function.Parameter{Name: "vals", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
-	Type: func(args []cty.Value) (cty.Type, error) {
-		common, _ := convert.UnifyUnsafe(prose.Each(args, cty.Value.Type))
-		if common == cty.NilType {
-			return cty.NilType, errors.New("all arguments must have the same type")
-		}
-		return common, nil
-	},
-	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
-		for _, a := range args {
-			a, err := convert.Convert(a, result)
-			switch {
-			case err != nil:
-				return cty.NilVal, err
-			case !a.IsKnown():
-				return cty.UnknownVal(result), nil
-			case a.IsNull() || result == cty.String && a.AsString() == "":
-				continue
-			}
-			return a, nil
-		}
-		return cty.NilVal, errors.New("no argument is other than null or empty")
-	},
-})
-
-// flags returns a function of a list of booleans: whether any is true, or whether all are.
-func flags(decides bool) function.Function {
+// flags returns a function that joins a list of booleans, of which null counts as false.
+func flags(none cty.Value, join func(a, b cty.Value) cty.Value) function.Function {
 	return valueFunction(cty.Bool, func(args []cty.Value) (cty.Value, error) {
-		unknown := false
+		result := none
 		for _, v := range args[0].Elements() {
-			switch {
-			case !v.IsKnown():
-				unknown = true
-			case !v.IsNull() && v.True() == decides:
-				return cty.BoolVal(decides), nil
-			case v.IsNull() && !decides:
-				return cty.False, nil
+			if v.IsNull() {
+				v = cty.False
 			}
+			result = join(result, v)
 		}
-		if unknown {
-			return cty.UnknownVal(cty.Bool), nil
-		}
-		return cty.BoolVal(!decides), nil
+		return result, nil
 	}, function.Parameter{Name: "list", Type: cty.List(cty.Bool)})
 }
 
 var (
-	allTrue = flags(false)
-	anyTrue = flags(true)
+	allTrue = flags(cty.True, cty.Value.And)
+	anyTrue = flags(cty.False, cty.Value.Or)
 )
 
 // sum adds a list of numbers.

@@ -16,13 +16,12 @@ type dependence struct {
 }
 
 func (l *loader) dependsOn(s *Session, a attribute, scope *hcl.EvalContext) {
-	elements, diags := hcl.ExprList(a.expr)
-	if diags.HasErrors() {
+	if a.elements == nil {
 		l.complain(a.expr.Range(), a.whole, `"depends_on" must be a list`, "Write the session blocks that have to be there first, without quotes, like [session.server].")
 		return
 	}
 	s.DependsOn = nil
-	for _, e := range elements {
+	for _, e := range a.elements {
 		ref, attribute, ok := l.reference(a, e, scope)
 		switch {
 		case !ok:
@@ -46,28 +45,36 @@ func (l *loader) checkDepends() {
 		}
 		on[d.of] = append(on[d.of], d)
 	}
-	done := map[string]bool{}
-	for _, name := range sortedKeys(on) {
-		l.follow(name, on, nil, done)
-	}
+	rings(sortedKeys(on), on, func(d dependence) string { return d.on }, func(ring []dependence) {
+		last := ring[len(ring)-1]
+		names := prose.Each(ring, func(d dependence) string { return "session." + d.of })
+		l.complain(last.at, last.whole, fmt.Sprintf("session.%s waits for itself", last.on), "%s: each waits for the next. Remove one of these from its depends_on.",
+			ringOf(append(names, names[0])))
+	})
 }
 
-// follow visits everything that a block depends on, and draws the path if it returns to a block.
-func (l *loader) follow(name string, on map[string][]dependence, way []dependence, done map[string]bool) {
-	if done[name] {
-		return
-	}
-	for _, d := range on[name] {
-		way := append(slices.Clip(way), d)
-		if first := slices.IndexFunc(way, func(o dependence) bool { return o.of == d.on }); first >= 0 {
-			l.complain(d.at, d.whole, fmt.Sprintf("session.%s waits for itself", d.on), "%s: each waits for the next. Remove one of these from its depends_on.", drawn(way[first:]))
-			continue
+// rings follows the edges from each of the nodes, and reports the path each time that it returns to a node on it.
+func rings[K comparable, E any](nodes []K, edges map[K][]E, to func(E) K, report func([]E)) {
+	done, place := map[K]bool{}, map[K]int{} // nodes that were followed, and those on the way, with their place on it
+	var way []E
+	var follow func(K)
+	follow = func(at K) {
+		place[at] = len(way)
+		for _, e := range edges[at] {
+			way = append(way, e)
+			if first, is := place[to(e)]; is {
+				report(way[first:])
+			} else if !done[to(e)] {
+				follow(to(e))
+			}
+			way = way[:len(way)-1]
 		}
-		l.follow(d.on, on, way, done)
+		delete(place, at)
+		done[at] = true
 	}
-	done[name] = true
-}
-
-func drawn(ring []dependence) string {
-	return ringOf(append([]string{"session." + ring[0].of}, prose.Each(ring, func(d dependence) string { return "session." + d.on })...))
+	for _, at := range nodes {
+		if !done[at] {
+			follow(at)
+		}
+	}
 }

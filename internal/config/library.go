@@ -148,7 +148,7 @@ func withLive(d *hcl.Diagnostic, a attribute) *hcl.Diagnostic {
 	if d.Summary != unsupportedAttribute || !relative || len(of.Traversal) == 0 {
 		return d
 	}
-	if _, splat := of.Source.(*hclsyntax.AnonSymbolExpr); !splat || !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
+	if _, splat := of.Source.(*hclsyntax.AnonSymbolExpr); !splat || !mentionsSession(a.mentions) {
 		return d
 	}
 	before := ""

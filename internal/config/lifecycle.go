@@ -84,39 +84,18 @@ func (l *loader) checkReferences(a *attribute, r reach) (varies, ok bool) {
 	if a.path == "lifecycle.ignore_changes" || diags.HasErrors() {
 		return false, true // its reader reports it
 	}
-	sound := listed{a.expr, []hcl.Expression{}} // nil would not count as a list
+	r.refers, a.elements = true, []hcl.Expression{} // nil is no list
 	for _, e := range elements {
 		one := *a
-		one.expr = valuesOf{e}
+		one.expr = e
 		differs, ok := l.check(&one, r)
 		varies = varies || differs
 		a.mentions = append(a.mentions, one.mentions...)
 		if ok {
-			sound.elements = append(sound.elements, e)
+			a.elements = append(a.elements, e)
 		}
 	}
-	a.expr = sound
 	return varies, true
-}
-
-// listed is a list expression without some of its elements.
-type listed struct {
-	hcl.Expression
-	elements []hcl.Expression
-}
-
-// ExprList implements the interface that hcl.ExprList requires.
-func (e listed) ExprList() []hcl.Expression { return e.elements }
-
-// valuesOf is an expression without the sessions that it refers to.
-type valuesOf struct{ hcl.Expression }
-
-// UnwrapExpression gives access to the wrapped expression, for callers that inspect its syntax.
-func (e valuesOf) UnwrapExpression() hcl.Expression { return e.Expression }
-
-// Variables returns the variables of the expression, except sessions.
-func (e valuesOf) Variables() []hcl.Traversal {
-	return slices.DeleteFunc(e.Expression.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "session" })
 }
 
 func (l *loader) ignoreChanges(s *Session, a attribute, _ *hcl.EvalContext) {
@@ -186,14 +165,13 @@ func ignorablePaths() []string {
 }
 
 func (l *loader) replaceTriggeredBy(s *Session, a attribute, scope *hcl.EvalContext) {
-	elements, diags := hcl.ExprList(a.expr)
-	if diags.HasErrors() {
+	if a.elements == nil {
 		l.complain(a.expr.Range(), a.whole, fmt.Sprintf("%q must be a list", a.path), "Write what replaces the session when it changes, like [session.server].")
 		return
 	}
 	s.Lifecycle.Triggers = nil
 	digest, values := sha256.New(), 0
-	for _, e := range elements {
+	for _, e := range a.elements {
 		if namesSession(e) {
 			if ref, of, ok := l.reference(a, e, scope); ok {
 				s.Lifecycle.Triggers = append(s.Lifecycle.Triggers, Trigger{Of: ref, Attribute: of, Range: e.Range()})
@@ -214,10 +192,14 @@ func (l *loader) replaceTriggeredBy(s *Session, a attribute, scope *hcl.EvalCont
 // reference, too: JSON always quotes it, and in HCL it is a mistake to report.
 func namesSession(e hcl.Expression) bool {
 	if mentions := e.Variables(); len(mentions) > 0 {
-		return mentions[0].RootName() == "session"
+		return mentionsSession(mentions[:1])
 	}
 	v, diags := e.Value(nil)
 	return !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && strings.HasPrefix(v.AsString(), "session.")
+}
+
+func mentionsSession(mentions []hcl.Traversal) bool {
+	return slices.ContainsFunc(mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" })
 }
 
 // valueText returns a text that differs if the value differs.

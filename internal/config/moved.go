@@ -87,14 +87,13 @@ func (l *loader) repeated(said content, read func(instance, reach)) {
 
 // wholeReference reads a reference to a session or a block, whose index may be of the element of a for_each.
 func (l *loader) wholeReference(a attribute, of instance, r reach) (resource.Reference, bool) {
-	values := a
-	values.expr = valuesOf{a.expr}
-	if len(values.expr.Variables()) < len(a.expr.Variables()) { // it names a session
-		if _, ok := l.check(&values, r); !ok {
+	r.refers = true
+	if mentionsSession(a.expr.Variables()) {
+		if _, ok := l.check(&a, r); !ok {
 			return resource.Reference{}, false
 		}
 	}
-	ref, attribute, ok := l.reference(a, a.expr, of.scope(l.scopeOf(values.mentions)))
+	ref, attribute, ok := l.reference(a, a.expr, of.scope(l.scopeOf(a.mentions)))
 	if ok && attribute != "" {
 		l.complain(a.expr.Range(), a.whole, fmt.Sprintf("%s.%s is no session", ref, attribute), "Whole sessions are meant here, not one of their attributes. Write: %s", ref)
 		return ref, false
@@ -177,26 +176,13 @@ func (l *loader) isDeclared(r resource.Reference) bool {
 
 // checkCircles reports moves that form a cycle, once for each cycle.
 func (l *loader) checkCircles() {
-	from := map[resource.Reference]Move{} // the first move from each address
+	from := map[resource.Reference][]Move{} // the first move from each address
 	for _, m := range slices.Backward(l.moves) {
-		from[m.From] = m
+		from[m.From] = []Move{m}
 	}
-	seen := map[resource.Reference]bool{}
-	for _, m := range l.moves {
-		way := []resource.Reference{}
-		for at := m.From; !seen[at]; {
-			seen[at] = true
-			way = append(way, at)
-			next, moves := from[at]
-			if !moves {
-				break
-			}
-			at = next.To
-			if first := slices.Index(way, at); first >= 0 {
-				m := from[at]
-				l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.",
-					ringOf(prose.Each(append(way[first:], at), resource.Reference.String)))
-			}
-		}
-	}
+	rings(prose.Each(l.moves, func(m Move) resource.Reference { return m.From }), from, func(m Move) resource.Reference { return m.To }, func(ring []Move) {
+		at := ring[0]
+		names := prose.Each(ring, func(m Move) string { return m.From.String() })
+		l.complain(at.Range, at.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", ringOf(append(names, at.From.String())))
+	})
 }

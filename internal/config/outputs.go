@@ -71,7 +71,7 @@ func (l *loader) outlook(a *attribute) (value, bool) {
 // liveContext returns the scope of an expression that may refer to sessions.
 func (l *loader) liveContext(a attribute, live *liveScope) *hcl.EvalContext {
 	scope := l.scopeOf(a.mentions)
-	if !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
+	if !mentionsSession(a.mentions) {
 		return scope
 	}
 	inner := scope.NewChild()

@@ -87,6 +87,7 @@ func (l *loader) reportCycle(n *node) {
 type reach struct {
 	count, each bool // the instance of a block with count or for_each
 	live        bool // live attributes of sessions
+	refers      bool // sessions, which are no values
 }
 
 // nowhere is the reach of an expression that is the same for all instances.
@@ -103,6 +104,7 @@ func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 		case r.count && name == "count.index", r.each && (name == "each.key" || name == "each.value"):
 			varies = true
 		case a.iterator != "" && (name == a.iterator+".key" || name == a.iterator+".value"):
+		case r.refers && mention.RootName() == "session":
 		case r.live && mention.RootName() == "session":
 			ok = l.checkLive(*a, mention) && ok
 		case l.nodes[name] != nil:

@@ -20,7 +20,8 @@ type attribute struct {
 	expr   hcl.Expression
 	whole  hcl.Range // from the name to the end of the value
 
-	mentions []hcl.Traversal // set once the attribute has been checked
+	mentions []hcl.Traversal  // set once the attribute has been checked
+	elements []hcl.Expression // likewise, those that refer to something if it is a list of references
 
 	iterator string               // within a dynamic block: the name of its element
 	bound    map[string]cty.Value // the element, by its name

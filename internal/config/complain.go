@@ -11,16 +11,27 @@ import (
 
 	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 // maxAtOnePlace limits the diagnostics for one place of a file: an expression that is wrong in each of 10,000
 // instances is one mistake.
 const maxAtOnePlace = 3
 
+// reporter collects what is wrong with the files.
+type reporter struct {
+	files     map[string]*hcl.File
+	functions map[string]function.Function // those that expressions can call
+	diags     hcl.Diagnostics
+	reported  map[hcl.Range]hcl.Diagnostics // by subject
+	suggested int                           // how often suggest looked for a name
+	partial   bool                          // hosts may be missing because of a mistake that has been reported
+}
+
 // complain reports a mistake. The subject is the exact word that is wrong, the context the part of the file to show
 // around it.
-func (l *loader) complain(subject, context hcl.Range, summary, detail string, args ...any) {
-	l.report(mistake(subject, context, summary, detail, args...))
+func (r *reporter) complain(subject, context hcl.Range, summary, detail string, args ...any) {
+	r.report(mistake(subject, context, summary, detail, args...))
 }
 
 func mistake(subject, context hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
@@ -51,8 +62,8 @@ func inOrder(r *hcl.Range) *hcl.Range {
 // hasEnough reports whether a place already has enough diagnostics. Callers check it first, because the search for
 // suggestions is expensive. The text cannot be compared instead: an invalid index produces a different text in each
 // instance.
-func (l *loader) hasEnough(d *hcl.Diagnostic) bool {
-	reported := l.reported[*inOrder(d.Subject)]
+func (r *reporter) hasEnough(d *hcl.Diagnostic) bool {
+	reported := r.reported[*inOrder(d.Subject)]
 	wrongAgain := func(other *hcl.Diagnostic) bool {
 		return d.Summary == invalidIndex && other.Summary == lower(invalidIndex)
 	}
@@ -60,20 +71,20 @@ func (l *loader) hasEnough(d *hcl.Diagnostic) bool {
 }
 
 // report adds a diagnostic, from cosplay or the HCL library, unless its place has enough of them.
-func (l *loader) report(d *hcl.Diagnostic) {
-	if l.hasEnough(d) {
+func (r *reporter) report(d *hcl.Diagnostic) {
+	if r.hasEnough(d) {
 		return
 	}
-	d = l.inOurWords(d)
+	d = r.inOurWords(d)
 	d.Detail = example().ReplaceAllString(d.Detail, "$1:\n    $2")
 	d.Subject, d.Context = inOrder(d.Subject), inOrder(d.Context)
-	reported := l.reported[*d.Subject]
+	reported := r.reported[*d.Subject]
 	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
 	if slices.ContainsFunc(reported, same) {
 		return
 	}
-	l.reported[*d.Subject] = append(reported, d)
-	l.diags = append(l.diags, d)
+	r.reported[*d.Subject] = append(reported, d)
+	r.diags = append(r.diags, d)
 }
 
 // example matches what a user can copy, at the end of a text. It gets a line for itself, which no terminal wraps; a single
@@ -91,15 +102,15 @@ func didYouMean(typed string, candidates []string) string {
 
 // suggest is didYouMean for names that the files declare. There can be as many mistakes as names, and each mistake costs a
 // look at all names, so that the first mistakes alone get a suggestion: more than are shown.
-func (l *loader) suggest(typed string, candidates func() []string) string {
-	if l.suggested == 3*maxMistakes {
+func (r *reporter) suggest(typed string, candidates func() []string) string {
+	if r.suggested == 3*maxMistakes {
 		return ""
 	}
-	l.suggested++
+	r.suggested++
 	return didYouMean(typed, candidates())
 }
 
-func (l *loader) sessionNames() []string { return sortedKeys(l.reaches) }
+func (l *loader) sessionNames() []string { return sortedKeys(l.blocks) }
 
 // nearest returns the candidate closest to what the user typed; "" if none is close.
 func nearest(typed string, candidates []string) string {

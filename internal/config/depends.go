@@ -39,7 +39,7 @@ func (l *loader) dependsOn(s *Session, a attribute, scope *hcl.EvalContext) {
 func (l *loader) checkDepends() {
 	on := map[string][]dependence{}
 	for _, d := range l.depends {
-		if _, declared := l.reaches[d.on]; !declared {
+		if _, declared := l.blocks[d.on]; !declared {
 			l.complain(d.at, d.whole, fmt.Sprintf("there is no session %q", d.on), "Name one of the session blocks of this configuration.%s", l.suggest(d.on, l.sessionNames))
 			continue
 		}

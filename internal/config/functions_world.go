@@ -322,6 +322,6 @@ func inTemplate(d *hcl.Diagnostic, functions map[string]function.Function) error
 	if call, is := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); is && strings.HasPrefix(withoutCore(call.CalledFunctionName()), "template") {
 		return templateError{*d.Subject, "a template cannot fill in another", "Give it the text of the other as a value."}
 	}
-	d = (&loader{functions: functions}).inOurWords(d)
+	d = (&reporter{functions: functions}).inOurWords(d)
 	return templateError{*d.Subject, d.Summary, d.Detail}
 }

@@ -57,9 +57,9 @@ func (l *loader) readHost(b block) {
 }
 
 // checkTimeSlice refuses a length of time slices that the block forbids to set.
-func (l *loader) checkTimeSlice(h Host) {
+func (r *reporter) checkTimeSlice(h Host) {
 	if h.TimeSlice != "" && !h.Manage.TimeSlice && !slices.Contains(h.Open, "manage") {
-		l.complain(h.Ranges.At("timeslice"), h.Ranges.At("timeslice"), `"timeslice" needs the word "timeslice" in manage`,
+		r.complain(h.Ranges.At("timeslice"), h.Ranges.At("timeslice"), `"timeslice" needs the word "timeslice" in manage`,
 			"manage does not permit cosplay to set the length of time slices. Add the word to manage, or remove this line.")
 	}
 }

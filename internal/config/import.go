@@ -63,7 +63,7 @@ func (l *loader) checkImports() {
 			twice, is = seen["id "+one.ID]
 		}
 		switch {
-		case !there[one.To] && !l.guessed[one.To.Name]:
+		case !there[one.To] && !l.blocks[one.To.Name].guessed:
 			names := func() []string { return prose.Each(l.sessions, func(s Session) string { return s.Address.String() }) }
 			l.complain(one.Range, one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first, because what no block has would be removed again.%s", l.suggest(one.To.String(), names))
 		case is:

@@ -90,9 +90,9 @@ func inputRange(in Input) hcl.Range {
 }
 
 // show registers a typed input as a source file, so that diagnostics can show it.
-func (l *loader) show(v *variable, g given) {
+func (r *reporter) show(v *variable, g given) {
 	if g.typed() && !v.sensitive {
-		l.files[g.at.Filename] = &hcl.File{Bytes: []byte(g.text)}
+		r.files[g.at.Filename] = &hcl.File{Bytes: []byte(g.text)}
 	}
 }
 
@@ -149,15 +149,15 @@ func (l *loader) mayShow(line string) bool {
 }
 
 // cover hides a part of a file from diagnostics.
-func (l *loader) cover(name string, from, to int) {
-	shown := *l.files[name]
+func (r *reporter) cover(name string, from, to int) {
+	shown := *r.files[name]
 	shown.Bytes = bytes.Clone(shown.Bytes)
 	for i := from; i < to; i++ {
 		if c := shown.Bytes[i]; c != '\n' && c != '\r' {
 			shown.Bytes[i] = '*'
 		}
 	}
-	l.files[name] = &shown
+	r.files[name] = &shown
 }
 
 // raw returns a given value before conversion to its variable's type.
@@ -172,7 +172,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 		expr, diags := parseExpression(g.text, g.at.Filename)
 		if diags.HasErrors() {
 			l.show(v, asGiven)
-			l.complain(l.subject(v, *inOrder(diags[0].Subject)), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot be read", v.name),
+			l.complain(v.subject(*inOrder(diags[0].Subject)), v.subject(g.at), fmt.Sprintf("the value of variable %q cannot be read", v.name),
 				"%s. A value that is no single text or number is written as in a file, like: %s", v.explain(errors.New(diags[0].Detail)), `'["a", "b"]'`)
 			return cty.DynamicVal, false
 		}
@@ -180,7 +180,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	}
 	if mentions := g.expr.Variables(); len(mentions) > 0 {
 		l.show(v, asGiven)
-		l.complain(l.subject(v, mentions[0].SourceRange()), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot depend on anything", v.name),
+		l.complain(v.subject(mentions[0].SourceRange()), v.subject(g.at), fmt.Sprintf("the value of variable %q cannot depend on anything", v.name),
 			"A value that is passed in cannot be an expression. Put text in quotes.")
 		return cty.DynamicVal, false
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // inOurWords adapts a diagnostic of the HCL library to the form of cosplay's own.
-func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
+func (r *reporter) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	call, unknown := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
 	switch {
 	case unknown:
@@ -33,7 +33,7 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 		d.Detail = "cosplay has no function of that name. Its functions have the names and the meaning that they have in Terraform. Write one of these."
 		if instead, is := advice["functions"][name]; is {
 			d.Detail = instead
-		} else if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
+		} else if suggestion := didYouMean(name, sortedKeys(r.functions)); suggestion != "" {
 			d.Detail = "cosplay has no function of that name." + suggestion
 		}
 	case d.Summary == unsupportedAttribute:
@@ -41,7 +41,7 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 			d.Detail += cmp.Or(stepsThere(d), " Remove the part after the dot.")
 		}
 	case d.Summary == invalidIndex:
-		d.Detail += cmp.Or(l.tooFew(d), stepsThere(d), " Name one that exists; length(...) and keys(...) show what exists.")
+		d.Detail += cmp.Or(r.tooFew(d), stepsThere(d), " Name one that exists; length(...) and keys(...) show what exists.")
 	}
 	if call, failed := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); failed && d.Expression != nil {
 		d.Detail = ofCall(call, d)
@@ -53,13 +53,13 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 }
 
 // tooFew suggests another count if an expression uses count.index for a list that is too short. It starts with a space.
-func (l *loader) tooFew(d *hcl.Diagnostic) string {
+func (r *reporter) tooFew(d *hcl.Diagnostic) string {
 	index, is := d.Expression.(*hclsyntax.IndexExpr)
 	if !is || !slices.ContainsFunc(index.Key.Variables(), func(m hcl.Traversal) bool { return variableName(m) == "count.index" }) {
 		return ""
 	}
 	of, diags := index.Collection.Value(d.EvalContext)
-	file := l.files[index.Collection.Range().Filename]
+	file := r.files[index.Collection.Range().Filename]
 	if of, marks := of.Unmark(); diags.HasErrors() || len(marks) > 0 || !of.IsKnown() || of.IsNull() || !isList(of.Type()) || file == nil {
 		return ""
 	}

@@ -233,12 +233,12 @@ func (l *loader) checkTriggers() {
 	known := ignorablePaths()
 	for _, session := range l.sessions {
 		for _, t := range session.Lifecycle.Triggers {
-			_, declared := l.reaches[t.Of.Address.Name]
+			_, declared := l.blocks[t.Of.Address.Name]
 			switch {
 			case !declared:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no session %q", t.Of.Address.Name),
 					"Name one of the sessions of this configuration.%s", l.suggest(t.Of.Address.Name, l.sessionNames))
-			case !t.Of.Block && !instances()[t.Of.Address] && !l.guessed[t.Of.Address.Name]:
+			case !t.Of.Block && !instances()[t.Of.Address] && !l.blocks[t.Of.Address.Name].guessed:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no %s", t.Of), "session.%s alone means all instances of the block.", t.Of.Address.Name)
 			case t.Of.Covers(session.Address):
 				l.complain(t.Range, t.Range, fmt.Sprintf("%s would be replaced by itself", session.Address), "Name another session, or leave this one out.")

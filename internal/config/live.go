@@ -153,6 +153,7 @@ func liveValue(s LiveSession, mentioned map[string]bool) cty.Value {
 // liveScope has the sessions as values for expressions, by block. A block is converted when an expression refers to it
 // first, because many outputs can refer to one session each.
 type liveScope struct {
+	l         *loader
 	lives     Lives                                // nil before there are sessions
 	addresses func() map[string][]resource.Address // by block, in the order of its instances
 	values    map[string]cty.Value
@@ -167,46 +168,51 @@ func (l *loader) newLiveScope(lives Lives) *liveScope {
 		}
 		return of
 	})
-	return &liveScope{lives, addresses, map[string]cty.Value{}}
+	return &liveScope{l, lives, addresses, map[string]cty.Value{}}
 }
 
-// sessionsOf returns the sessions of the blocks that an expression refers to, by block.
-func (l *loader) sessionsOf(mentions []hcl.Traversal, scope *liveScope) cty.Value {
+// of returns the scope of an expression, with the sessions of the blocks that it refers to.
+func (s *liveScope) of(a attribute) *hcl.EvalContext {
+	scope := s.l.scopeOf(a.mentions)
+	if !mentionsSession(a.mentions) {
+		return scope
+	}
 	blocks := map[string]cty.Value{}
-	for _, mention := range mentions {
+	for _, mention := range a.mentions {
 		name, is := strings.CutPrefix(variableName(mention), "session.")
 		if !is {
 			continue
 		}
-		if _, known := scope.values[name]; !known {
-			scope.values[name] = l.blockValue(name, scope)
+		if _, known := s.values[name]; !known {
+			s.values[name] = s.block(name)
 		}
-		blocks[name] = scope.values[name]
+		blocks[name] = s.values[name]
 	}
-	return cty.ObjectVal(blocks)
+	inner := scope.NewChild()
+	inner.Variables = map[string]cty.Value{"session": cty.ObjectVal(blocks)}
+	return inner
 }
 
-// blockValue converts the sessions of a block: one object, or a list or a map of them.
-func (l *loader) blockValue(name string, scope *liveScope) cty.Value {
-	if l.guessed[name] {
+// block converts the sessions of a block: one object, or a list or a map of them.
+func (s *liveScope) block(name string) cty.Value {
+	block := s.l.blocks[name]
+	if block.guessed {
 		return cty.DynamicVal.Mark(reported)
 	}
 	value := func(a resource.Address) cty.Value {
-		if scope.lives == nil {
-			return unknownSession()
+		if s.lives != nil {
+			if live, known := s.lives(a); known {
+				return liveValue(live, block.mentioned)
+			}
 		}
-		live, known := scope.lives(a)
-		if !known {
-			return unknownSession()
-		}
-		return liveValue(live, l.mentioned[name])
+		return unknownSession()
 	}
-	switch r := l.reaches[name]; {
-	case r.count:
-		return cty.TupleVal(prose.Each(scope.addresses()[name], value))
-	case r.each:
+	switch {
+	case block.count:
+		return cty.TupleVal(prose.Each(s.addresses()[name], value))
+	case block.each:
 		each := map[string]cty.Value{}
-		for _, a := range scope.addresses()[name] {
+		for _, a := range s.addresses()[name] {
 			each[a.Key.Each] = value(a)
 		}
 		return cty.ObjectVal(each)
@@ -222,9 +228,6 @@ var unknownSession = sync.OnceValue(func() cty.Value {
 // mention records what an expression refers to of a block's sessions, since to convert all of it is expensive: an attribute,
 // or "" for the whole of them.
 func (l *loader) mention(block string, steps hcl.Traversal) {
-	if l.mentioned[block] == nil {
-		l.mentioned[block] = map[string]bool{}
-	}
 	if len(steps) > 0 {
 		if _, indexed := steps[0].(hcl.TraverseIndex); indexed {
 			steps = steps[1:]
@@ -236,14 +239,14 @@ func (l *loader) mention(block string, steps hcl.Traversal) {
 			attribute = named.Name
 		}
 	}
-	l.mentioned[block][attribute] = true
+	l.blocks[block].mentioned[attribute] = true
 }
 
 // checkLive checks that a session that an expression refers to exists.
 func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 	full := variableName(mention)
 	name := strings.TrimPrefix(full, "session.")
-	block, declared := l.reaches[name]
+	block, declared := l.blocks[name]
 	switch {
 	case full == "session":
 		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Write a dot and the name of a session block behind it, like session.worker.")
@@ -258,15 +261,15 @@ func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 }
 
 // checkInstance checks that a reference has an index exactly if its block has several instances.
-func (l *loader) checkInstance(a attribute, mention hcl.Traversal, full string, block reach) bool {
+func (r *reporter) checkInstance(a attribute, mention hcl.Traversal, full string, block sessionBlock) bool {
 	attr, named := mention[2].(hcl.TraverseAttr)
 	_, indexed := mention[2].(hcl.TraverseIndex)
 	at := mention[2].SourceRange()
 	switch {
 	case named && block.count:
-		l.complain(at, a.whole, fmt.Sprintf("%s has count, so it is a list", full), "Write %s[0].%s for the first of its sessions, or %s[*].%s for all.", full, attr.Name, full, attr.Name)
+		r.complain(at, a.whole, fmt.Sprintf("%s has count, so it is a list", full), "Write %s[0].%s for the first of its sessions, or %s[*].%s for all.", full, attr.Name, full, attr.Name)
 	case indexed && !block.count && !block.each:
-		l.complain(at, a.whole, fmt.Sprintf("%s is one session", full), "It has neither count nor for_each, so there is no index to it. Leave the brackets out.")
+		r.complain(at, a.whole, fmt.Sprintf("%s is one session", full), "It has neither count nor for_each, so there is no index to it. Leave the brackets out.")
 	default:
 		return true
 	}

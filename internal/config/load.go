@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/function"
 
 	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
@@ -176,8 +175,8 @@ func Hosts(files map[string][]byte, o Options) []Host {
 // loader is one Load in progress.
 type loader struct {
 	Options
+	reporter
 	base      *hcl.EvalContext // the scope that all expressions share
-	functions map[string]function.Function
 	budget    *budget
 	reads     reads
 	sources   int                                       // bytes of all files so far
@@ -189,7 +188,6 @@ type loader struct {
 	unmatched []string    // environment variables with the prefix that match no variable
 	unread    []Input
 	notRead   []byte // names of input files with mistakes
-	files     map[string]*hcl.File
 	hosts     []Host
 	sessions  []Session
 	shared    Session // what the sessions of a block have in common, while it is read
@@ -197,41 +195,38 @@ type loader struct {
 	checks    []check
 	state     string // the content of the cosplay block
 	depends   []dependence
-	reaches   map[string]reach           // what the expressions of each session block can use
-	named     []string                   // names of session blocks
-	unborn    *liveScope                 // the sessions before they exist; nil until first needed
-	mentioned map[string]map[string]bool // by session block: the live attributes that expressions mention, "" for all
-	guessed   map[string]bool            // session blocks whose instances are unknown because of a mistake that has been reported
+	blocks    map[string]sessionBlock // those that have been read
+	named     []string                // names of session blocks
+	unborn    *liveScope              // the sessions before they exist; nil until first needed
 	moves     []Move
 	removals  []Removal
 	imports   []Import
 
 	declared map[string]hcl.Range // by kind and name, `host "lab"`: the declarations so far
-	partial  bool                 // hosts may be missing because of a mistake that has been reported
 	targets  map[string]targetAnswer
 	own      map[string]*ownTarget // by folded name
 	hidden   map[string]bool       // sensitive texts of variables and locals; nil until first needed
+}
 
-	diags     hcl.Diagnostics
-	reported  map[hcl.Range]hcl.Diagnostics // by subject
-	suggested int                           // how often suggest looked for a name
+// sessionBlock is what the rest of the files can know of a session block.
+type sessionBlock struct {
+	reach                     // what its expressions can use
+	guessed   bool            // its instances are unknown because of a mistake that has been reported
+	mentioned map[string]bool // the live attributes that expressions mention, "" for all
 }
 
 func newLoader(o Options) *loader {
 	l := &loader{
 		Options:   o,
+		reporter:  reporter{files: map[string]*hcl.File{}, reported: map[hcl.Range]hcl.Diagnostics{}},
 		budget:    &budget{},
 		reads:     reads{},
 		templates: map[hcl.Expression][]hclsyntax.Expression{},
 		nodes:     map[string]*node{},
-		reaches:   map[string]reach{},
-		guessed:   map[string]bool{},
-		mentioned: map[string]map[string]bool{},
+		blocks:    map[string]sessionBlock{},
 		variables: map[string]*variable{},
-		files:     map[string]*hcl.File{},
 		targets:   map[string]targetAnswer{},
 		own:       map[string]*ownTarget{},
-		reported:  map[hcl.Range]hcl.Diagnostics{},
 	}
 	l.budget.begin(o)
 	l.functions = withCore(functions(o, l.budget, l.reads))
@@ -295,18 +290,18 @@ func (l *loader) declare(b block) (string, bool) {
 }
 
 // label returns a block's only label.
-func (l *loader) label(b block) (string, bool) {
+func (r *reporter) label(b block) (string, bool) {
 	schema := fileSchema.block(b.kind)
 	what, sample := schema.what, schema.Label
 	switch {
 	case len(b.labels) == 0:
-		l.complain(b.kindRange, b.header, fmt.Sprintf("%s without a name", b.kind),
+		r.complain(b.kindRange, b.header, fmt.Sprintf("%s without a name", b.kind),
 			"Write the name in quotes between the word and the brace, like:\n%s", schema.sample())
 	case len(b.labels) > 1:
-		l.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
+		r.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
 			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.labels[0])
 	case !namePattern().MatchString(b.labels[0]):
-		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of %s", b.labels[0], what),
+		r.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of %s", b.labels[0], what),
 			"A name starts with a letter or _, continues with English letters, digits, _ and -, and has at most %d characters. Write it like %q.", maxName, sample)
 	default:
 		return b.labels[0], true

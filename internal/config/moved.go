@@ -66,9 +66,9 @@ func (l *loader) addMove(b block, from, to attribute, of instance, r reach) {
 	l.moves = append(l.moves, move)
 }
 
-func (l *loader) unnamed(b block) {
+func (r *reporter) unnamed(b block) {
 	if len(b.labels) > 0 {
-		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s has no name", b.kind), "Remove what is between the word and the brace.")
+		r.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s has no name", b.kind), "Remove what is between the word and the brace.")
 	}
 }
 
@@ -171,7 +171,7 @@ func (l *loader) isDeclared(r resource.Reference) bool {
 		_, declared := l.declared[fmt.Sprintf("session %q", r.Address.Name)]
 		return declared
 	}
-	return !l.guessed[r.Address.Name] && slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == r.Address })
+	return !l.blocks[r.Address.Name].guessed && slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == r.Address })
 }
 
 // checkCircles reports moves that form a cycle, once for each cycle.

@@ -65,18 +65,7 @@ func (l *loader) outlook(a *attribute) (value, bool) {
 	if l.unborn == nil {
 		l.unborn = l.newLiveScope(nil)
 	}
-	return l.evaluate(*a, l.liveContext(*a, l.unborn))
-}
-
-// liveContext returns the scope of an expression that may refer to sessions.
-func (l *loader) liveContext(a attribute, live *liveScope) *hcl.EvalContext {
-	scope := l.scopeOf(a.mentions)
-	if !mentionsSession(a.mentions) {
-		return scope
-	}
-	inner := scope.NewChild()
-	inner.Variables = map[string]cty.Value{"session": l.sessionsOf(a.mentions, live)}
-	return inner
+	return l.evaluate(*a, l.unborn.of(*a))
 }
 
 func (l *loader) readCheck(b block) {
@@ -135,7 +124,7 @@ func (i *Intent) EvalOutputs(live Lives) ([]Output, hcl.Diagnostics) {
 	scope := l.newLiveScope(live)
 	all := make([]Output, 0, len(l.outputs))
 	for _, o := range l.outputs {
-		if v, ok := l.evaluate(o.value, l.liveContext(o.value, scope)); ok {
+		if v, ok := l.evaluate(o.value, scope.of(o.value)); ok {
 			bare, marks := v.UnmarkDeep()
 			_, open := marks[reported]
 			all = append(all, Output{Name: o.name, Description: o.description, Sensitive: o.sensitive, Value: bare, Open: open && !bare.IsWhollyKnown()})
@@ -154,7 +143,7 @@ func (i *Intent) EvalChecks(live Lives) hcl.Diagnostics {
 	l := i.l
 	l.again()
 	scope := l.newLiveScope(live)
-	evaluate := func(a *attribute) (value, bool) { return l.evaluate(*a, l.liveContext(*a, scope)) }
+	evaluate := func(a *attribute) (value, bool) { return l.evaluate(*a, scope.of(*a)) }
 	for _, c := range l.checks {
 		for _, r := range c.rules {
 			if message, _ := l.broken(&r, evaluate); message != "" {
@@ -170,7 +159,7 @@ func (i *Intent) EvalChecks(live Lives) hcl.Diagnostics {
 }
 
 // forget drops the reported diagnostics, so that the same ones can be reported again.
-func (l *loader) forget() { l.diags, l.reported = nil, map[hcl.Range]hcl.Diagnostics{} }
+func (r *reporter) forget() { r.diags, r.reported = nil, map[hcl.Range]hcl.Diagnostics{} }
 
 // again begins another evaluation, with a new budget.
 func (l *loader) again() {
@@ -198,7 +187,7 @@ func (i *Intent) Eval(typed string, live Lives) (Output, *hcl.File, hcl.Diagnost
 	if _, ok := l.check(&a, reach{live: true}); !ok {
 		return Output{}, file, l.diags
 	}
-	v, ok := l.evaluate(a, l.liveContext(a, l.newLiveScope(live)))
+	v, ok := l.evaluate(a, l.newLiveScope(live).of(a))
 	if !ok {
 		return Output{}, file, l.diags
 	}

@@ -85,17 +85,17 @@ func sessionNetwork(s *Session, v value) {
 }
 
 // checkNetwork refuses what needs a network of the container's own.
-func (l *loader) checkNetwork(s *Session) {
+func (r *reporter) checkNetwork(s *Session) {
 	if s.Spec.Network != resource.NoNetwork && s.Spec.Network != "host" {
 		return
 	}
 	at := s.Ranges.At("network")
 	switch {
 	case s.Spec.SSH.Enabled:
-		l.complain(at, at, fmt.Sprintf("no ssh with network %q", s.Spec.Network),
+		r.complain(at, at, fmt.Sprintf("no ssh with network %q", s.Spec.Network),
 			"The engine publishes no port of such a container. Write ssh { enabled = false }, and use cosplay exec; or name another network.")
 	case len(s.Spec.Ports) > 0:
-		l.complain(at, at, fmt.Sprintf("no ports with network %q", s.Spec.Network),
+		r.complain(at, at, fmt.Sprintf("no ports with network %q", s.Spec.Network),
 			"The engine publishes no port of such a container. Remove ports, or name another network.")
 	}
 }

@@ -101,7 +101,7 @@ func (l *loader) readSession(b block) {
 		Ranges:  said.ranges(b.header),
 	}
 	all := l.instances(name, said)
-	l.reaches[name], l.guessed[name] = all.reach, all.guessed
+	l.blocks[name] = sessionBlock{all.reach, all.guessed, map[string]bool{}}
 	if all.guessed {
 		shared.Open = []string{"count"} // for_each is reported as count, too
 	}
@@ -207,46 +207,46 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 }
 
 // checkSlice refuses a profile of a MIG slice for a session that gets no such slice.
-func (l *loader) checkSlice(s *Session) {
+func (r *reporter) checkSlice(s *Session) {
 	at := s.Ranges.At("slice")
 	switch divides := (resource.Slice{Profile: s.Slice}).Divides(); {
 	case s.Slice == "":
 	case s.Fraction > 0:
-		l.complain(at, at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two.")
+		r.complain(at, at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two.")
 	case s.GPUs > 1:
-		l.complain(at, at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
+		r.complain(at, at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
 	case s.Sharing == resource.SharingExclusive:
-		l.complain(at, at, fmt.Sprintf("a session with sharing = %q has no slice", s.Sharing), "Leave out slice, or sharing.")
+		r.complain(at, at, fmt.Sprintf("a session with sharing = %q has no slice", s.Sharing), "Leave out slice, or sharing.")
 	case (s.Sharing == resource.SharingTime || s.Sharing == resource.SharingMPS) && divides:
-		l.complain(at, at, "a compute instance smaller than its GPU instance is not shared by time slices or MPS", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: s.Slice}.Instance().Profile)
+		r.complain(at, at, "a compute instance smaller than its GPU instance is not shared by time slices or MPS", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: s.Slice}.Instance().Profile)
 	case s.Sharing == resource.SharingCompute && !divides:
-		l.complain(at, at, fmt.Sprintf("a %s leaves no part of its GPU instance to others", s.Slice), "Write a compute instance, like slice = %q, or leave out sharing.", resource.DividedProfile(1, s.Slice))
+		r.complain(at, at, fmt.Sprintf("a %s leaves no part of its GPU instance to others", s.Slice), "Write a compute instance, like slice = %q, or leave out sharing.", resource.DividedProfile(1, s.Slice))
 	}
 }
 
-func (l *loader) checkFraction(s *Session) {
+func (r *reporter) checkFraction(s *Session) {
 	if s.Fraction == 0 {
 		return
 	}
 	at := s.Ranges.At("fraction")
 	if s.Ranges.has("target") {
-		l.complain(at, at, `"fraction" and "target" exclude each other`, "A fraction is of the host's own GPU. Keep one of the two.")
+		r.complain(at, at, `"fraction" and "target" exclude each other`, "A fraction is of the host's own GPU. Keep one of the two.")
 	}
 	if s.Sharing == resource.SharingExclusive || s.Sharing == resource.SharingCompute {
-		l.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\", \"time-slice\" or \"mps\", or leave sharing out.")
+		r.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\", \"time-slice\" or \"mps\", or leave sharing out.")
 	}
 }
 
 // checkOversubscribe refuses oversubscription of what is not shared.
-func (l *loader) checkOversubscribe(s *Session) {
+func (r *reporter) checkOversubscribe(s *Session) {
 	if s.Oversubscribe && s.Sharing != resource.SharingTime && s.Sharing != resource.SharingMPS {
 		at := s.Ranges.At("oversubscribe")
-		l.complain(at, at, "only sessions that share a whole GPU can oversubscribe its memory", "Write sharing = \"time-slice\" or \"mps\", or leave oversubscribe out.")
+		r.complain(at, at, "only sessions that share a whole GPU can oversubscribe its memory", "Write sharing = \"time-slice\" or \"mps\", or leave oversubscribe out.")
 	}
 }
 
 // checkGPUs refuses what a session with several GPUs cannot have.
-func (l *loader) checkGPUs(s *Session) {
+func (r *reporter) checkGPUs(s *Session) {
 	if s.GPUs < 2 {
 		s.GPUs = 0
 		return
@@ -254,9 +254,9 @@ func (l *loader) checkGPUs(s *Session) {
 	at := s.Ranges.At("gpus")
 	switch {
 	case s.Ranges.has("gpu"):
-		l.complain(at, at, `"gpus" and "gpu" exclude each other`, "A session with several GPUs has one device on each. Leave gpu out; the host's gpus list says which may be used.")
+		r.complain(at, at, `"gpus" and "gpu" exclude each other`, "A session with several GPUs has one device on each. Leave gpu out; the host's gpus list says which may be used.")
 	case s.Sharing == resource.SharingMIG, s.Sharing == resource.SharingCompute:
-		l.complain(at, at, "a session cannot have several MIG slices", "A CUDA program finds one MIG device, whatever it is given. Write sharing = \"exclusive\" or \"time-slice\" for devices on whole GPUs, or a session for each slice.")
+		r.complain(at, at, "a session cannot have several MIG slices", "A CUDA program finds one MIG device, whatever it is given. Write sharing = \"exclusive\" or \"time-slice\" for devices on whole GPUs, or a session for each slice.")
 	}
 }
 

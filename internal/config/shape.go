@@ -131,19 +131,19 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 }
 
 // checkWhole reports required attributes that a nested block leaves out.
-func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
+func (r *reporter) checkWhole(b block, schema *Block, prefix string, c content) {
 	required := schema.required()
 	names := prose.Each(required, func(a Attribute) string { return a.Name })
 	for _, a := range required {
 		if c.lacks(prefix + a.Name) {
-			l.complain(b.kindRange, b.header, fmt.Sprintf("%q of the %s is missing", a.Name, b.kind),
+			r.complain(b.kindRange, b.header, fmt.Sprintf("%q of the %s is missing", a.Name, b.kind),
 				"%s needs %s. Add a line like: %s = %s", prose.Capital(schema.what), prose.And(names), a.Name, a.Example)
 		}
 	}
 }
 
 // unexpected reports an attribute or block that is not part of the schema.
-func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
+func (r *reporter) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
 	inner := schema.block(name)
 	instead, other := advice["terraform"][name]
 	if !other && schema.Name == sessionSchema.Name {
@@ -151,26 +151,26 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 	}
 	switch {
 	case other:
-		l.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s", instead)
+		r.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s", instead)
 	case kind == "attribute" && schema.homes(name) != nil:
 		whose := "its"
 		if schema.Name == "" {
 			whose = "any"
 		}
-		l.complain(at, context, fmt.Sprintf("%q is outside of %s block", name, whose),
+		r.complain(at, context, fmt.Sprintf("%q is outside of %s block", name, whose),
 			"Put it into the block that it is meant for: %s.", prose.Or(schema.homes(name)))
 	case kind == "attribute" && len(schema.Attributes) == 0 && nearest(name, schema.blockNames()) != "" && inner == nil: // in JSON they look alike
-		l.complain(at, context, fmt.Sprintf("unknown block %q", name), "%s%s", schema.describe(), didYouMean(name, schema.blockNames()))
+		r.complain(at, context, fmt.Sprintf("unknown block %q", name), "%s%s", schema.describe(), didYouMean(name, schema.blockNames()))
 	case kind == "attribute" && len(schema.Attributes) == 0 && inner == nil:
-		l.complain(at, context, fmt.Sprintf("%q is outside of any block", name), "%s Put it into the one that it is meant for.", schema.describe())
+		r.complain(at, context, fmt.Sprintf("%q is outside of any block", name), "%s Put it into the one that it is meant for.", schema.describe())
 	case slices.Contains(schema.later, name):
-		l.complain(at, context, fmt.Sprintf("%q is not yet part of cosplay", name),
+		r.complain(at, context, fmt.Sprintf("%q is not yet part of cosplay", name),
 			"A later version will have it. Leave it out for now.")
 	case kind == "attribute" && inner != nil:
-		l.complain(at, context, fmt.Sprintf("%q is a block", name),
+		r.complain(at, context, fmt.Sprintf("%q is a block", name),
 			"Write it without the equals sign:\n%s", inner.sample())
 	case kind == "block" && schema.attribute(name) != nil:
-		l.complain(at, context, fmt.Sprintf("%q is an attribute", name),
+		r.complain(at, context, fmt.Sprintf("%q is an attribute", name),
 			"Write it with an equals sign: %s = %s", name, schema.attribute(name).Example)
 	default:
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
@@ -191,7 +191,7 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 		if next == "" {
 			next = " Remove it, or write one of these."
 		}
-		l.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s%s", schema.describe(), next)
+		r.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s%s", schema.describe(), next)
 	}
 }
 

@@ -260,43 +260,43 @@ func invisible(src []byte) string {
 }
 
 // reportCharacter reports a character that is not part of the language.
-func (l *loader) reportCharacter(d *hcl.Diagnostic, src []byte) {
+func (r *reporter) reportCharacter(d *hcl.Diagnostic, src []byte) {
 	m := otherQuotes().FindSubmatch(src[d.Subject.Start.Byte:])
 	switch rest := src[d.Subject.Start.Byte:]; {
 	case m != nil:
 	case shellName().Match(rest):
 		name := shellName().FindSubmatch(rest)[1]
-		l.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", name, name)
+		r.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", name, name)
 		return
 	case bytes.HasPrefix(rest, []byte("${")):
 		inner, _, _ := bytes.Cut(rest[2:], []byte("}"))
-		l.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Only a text in quotes needs ${ and }. Write: %s", bytes.TrimSpace(inner))
+		r.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Only a text in quotes needs ${ and }. Write: %s", bytes.TrimSpace(inner))
 		return
 	case invisible(rest) != "":
-		l.complain(*d.Subject, *d.Subject, "invisible character", "Here is %s, which no editor shows. Remove it, or write this line again.", invisible(rest))
+		r.complain(*d.Subject, *d.Subject, "invisible character", "Here is %s, which no editor shows. Remove it, or write this line again.", invisible(rest))
 		return
 	default:
 		d.Detail += " Remove it."
-		l.report(d)
+		r.report(d)
 		return
 	}
 	text := bytes.Join(m[1:], nil) // one of them
-	l.complain(*d.Subject, *d.Subject, "a text is in double quotes", "Write: %q", text)
+	r.complain(*d.Subject, *d.Subject, "a text is in double quotes", "Write: %q", text)
 }
 
 // reportSyntax reports the parser's diagnostics about a file and returns how many bytes at its start were parsed
 // reliably.
-func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
+func (r *reporter) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 	sound = len(src)
 	wrongLines := map[int]bool{} // with a wrong character; other diagnostics on the line follow from it
 	for _, d := range diags {
 		if d.Summary == attributeRedefined {
 			d.Summary = fmt.Sprintf("%q is there twice", d.Subject.SliceBytes(src))
 			d.Detail += " Remove one of the two."
-			l.report(d)
+			r.report(d)
 			continue
 		}
-		l.partial = true
+		r.partial = true
 		if d.Summary == textNotClosed {
 			aboutHeredoc(d, src)
 		}
@@ -310,14 +310,14 @@ func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 		}
 		if d.Summary == wrongCharacter || otherQuotes().Match(src[d.Subject.Start.Byte:]) {
 			wrongLines[line] = true
-			l.reportCharacter(d, src)
+			r.reportCharacter(d, src)
 			continue
 		}
 		if d.Summary == quoteNotClosed {
-			l.complain(*d.Subject, *d.Subject, "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote.")
+			r.complain(*d.Subject, *d.Subject, "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote.")
 			break
 		}
-		l.report(d)
+		r.report(d)
 	}
 	return sound
 }

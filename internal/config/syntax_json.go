@@ -33,7 +33,7 @@ var jsonMistakes = []jsonMistake{
 }
 
 // complainJSON reports the first syntax error of a JSON file. Later errors only follow from it.
-func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError) {
+func (r *reporter) complainJSON(name string, src []byte, err *stdjson.SyntaxError) {
 	at := max(0, min(int(err.Offset)-1, len(src)))
 	if strings.HasPrefix(err.Error(), "unexpected end") {
 		at = len(bytes.TrimRight(src, " \t\r\n"))
@@ -53,9 +53,9 @@ func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError)
 	if hidden := invisible(src[at:]); hidden != "" && !strings.HasPrefix(err.Error(), "unexpected end") {
 		summary, detail = "invisible character", fmt.Sprintf("Here is %s, which no editor shows. Remove it: save the file as UTF-8 without a byte order mark.", hidden)
 	}
-	l.files[name].Nav = jsonPlace(src[:at])
+	r.files[name].Nav = jsonPlace(src[:at])
 	subject := oneCharacter(name, src, at)
-	l.complain(subject, subject, summary, "%s", detail)
+	r.complain(subject, subject, summary, "%s", detail)
 }
 
 // oneCharacter returns the range of the character at an offset; an empty range at the end.

@@ -118,7 +118,7 @@ func (l *loader) makeTarget(name string, b block, said content) (is resource.Tar
 }
 
 // describesAll checks that a block without base has all that nothing else says.
-func (l *loader) describesAll(b block, said content, values map[string]value) bool {
+func (r *reporter) describesAll(b block, said content, values map[string]value) bool {
 	var missing []string
 	for _, a := range targetSchema.Attributes {
 		if _, set := values[a.Name]; a.Unless == "base" && !set && !slices.Contains(said.meant, a.Name) {
@@ -129,7 +129,7 @@ func (l *loader) describesAll(b block, said content, values map[string]value) bo
 		return !slices.Contains(said.meant, "base")
 	}
 	if !slices.Contains(said.meant, "base") {
-		l.complain(b.header, b.header, "the target is incomplete",
+		r.complain(b.header, b.header, "the target is incomplete",
 			"Without base, a target block describes a whole GPU, and this one lacks %s. Add what is missing, or start from a GPU of the catalog with a line like: base = \"rtx-3090\"", prose.And(missing))
 	}
 	return false

@@ -100,12 +100,12 @@ var otherTypes = map[string]string{"int": "number", "integer": "number", "float"
 	"str": "string", "text": "string", "boolean": "bool", "array": "list(string)", "dict": "map(string)", "hash": "map(string)"}
 
 // aboutType adds a fix to a diagnostic about a type.
-func (l *loader) aboutType(d *hcl.Diagnostic) *hcl.Diagnostic {
+func (r *reporter) aboutType(d *hcl.Diagnostic) *hcl.Diagnostic {
 	if d.Summary != "Invalid type specification" {
 		d.Detail += " Write another default, or another type."
 		return d
 	}
-	word := string(d.Subject.SliceBytes(l.files[d.Subject.Filename].Bytes))
+	word := string(d.Subject.SliceBytes(r.files[d.Subject.Filename].Bytes))
 	d.Detail += " Write one of string, number, bool, list(...), set(...), map(...), object({ ... }), tuple([...]) and any."
 	if means := otherTypes[strings.ToLower(word)]; means != "" {
 		d.Detail = fmt.Sprintf("There is no type %q. Write: %s", word, means)
@@ -159,7 +159,7 @@ func (l *loader) setStandard(v *variable, a *attribute) {
 	}
 	standard, err := v.fit(read.Value)
 	if err != nil {
-		l.complain(l.subject(v, read.expr.Range()), v.header, fmt.Sprintf("the default of variable %q does not fit its type", v.name),
+		l.complain(v.subject(read.expr.Range()), v.header, fmt.Sprintf("the default of variable %q does not fit its type", v.name),
 			"%s. It has to be %s. Write another default, or another type.", v.explain(err), typeexpr.TypeString(v.constraint))
 		v.sound = false
 		return
@@ -187,7 +187,7 @@ func (v *variable) explain(err error) string {
 }
 
 // subject returns the range for a diagnostic about a variable's value: the value itself, unless it must not be shown.
-func (l *loader) subject(v *variable, at hcl.Range) hcl.Range {
+func (v *variable) subject(at hcl.Range) hcl.Range {
 	if v.sensitive {
 		return v.header
 	}
@@ -245,7 +245,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	switch {
 	case err != nil:
 		l.show(v, last)
-		l.complain(l.subject(v, last.at), l.subject(v, last.at), fmt.Sprintf("variable %q cannot have this value", v.name),
+		l.complain(v.subject(last.at), v.subject(last.at), fmt.Sprintf("variable %q cannot have this value", v.name),
 			"%s. Give it another than that of %s, one of the type %s.", v.explain(err), last.from, typeexpr.TypeString(v.constraint))
 		return cty.DynamicVal, false
 	case last.from == savedPlan && l.contradicts(v, fitting):
@@ -254,7 +254,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 		return *v.standard, true
 	case fitting.IsNull() && !v.nullable:
 		l.show(v, last)
-		l.complain(l.subject(v, last.at), l.subject(v, last.at), fmt.Sprintf("variable %q cannot be null", v.name),
+		l.complain(v.subject(last.at), v.subject(last.at), fmt.Sprintf("variable %q cannot be null", v.name),
 			"It comes from %s, and nullable = false forbids it. Give a value.", last.from)
 		return cty.DynamicVal, false
 	}
@@ -276,7 +276,7 @@ func (l *loader) contradicts(v *variable, saved cty.Value) bool {
 			return false
 		}
 		l.show(v, g)
-		l.complain(l.subject(v, g.at), l.subject(v, g.at), fmt.Sprintf("variable %q has another value in the saved plan", v.name),
+		l.complain(v.subject(g.at), v.subject(g.at), fmt.Sprintf("variable %q has another value in the saved plan", v.name),
 			"apply uses the values with which the plan was made. Leave the flag out, or make another plan with it: cosplay plan --out FILE")
 		return true
 	}

@@ -58,7 +58,11 @@ type budget struct {
 	made  atomic.Int64    // bytes of texts made so far
 	spent atomic.Pointer[limitError]
 	place *hcl.Range // where the evaluation exceeded the budget, if an expression did
+
+	templates map[hcl.Expression][]hclsyntax.Expression // in JSON expressions that have been evaluated
 }
+
+func newBudget() *budget { return &budget{templates: map[hcl.Expression][]hclsyntax.Expression{}} }
 
 // begin gives an evaluation the whole budget.
 func (b *budget) begin(o Options) {
@@ -92,8 +96,8 @@ func (b *budget) end(err limitError) error {
 	return err
 }
 
-// within waits for a function until the time is over. The function then continues until the process ends.
-func (b *budget) within(do func() (cty.Value, error)) (cty.Value, error) {
+// await waits for a function until the time is over. The function then continues until the process ends.
+func (b *budget) await(do func() (cty.Value, error)) (cty.Value, error) {
 	type result struct {
 		value cty.Value
 		err   error
@@ -194,7 +198,7 @@ func (b *budget) limited(name string, f function.Function) function.Function {
 			if err := b.use(0); err != nil {
 				return cty.NilType, err
 			}
-			result, err := b.within(func() (cty.Value, error) {
+			result, err := b.await(func() (cty.Value, error) {
 				if err := guarded(name, args); err != nil {
 					return cty.NilVal, err
 				}
@@ -204,7 +208,7 @@ func (b *budget) limited(name string, f function.Function) function.Function {
 			return result.Type(), err
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			result, err := b.within(func() (cty.Value, error) { return f.Call(args) })
+			result, err := b.await(func() (cty.Value, error) { return f.Call(args) })
 			if err != nil {
 				return result, err
 			}
@@ -301,45 +305,45 @@ func overLimit(at hcl.Range, err error) *hcl.Diagnostic {
 }
 
 // within evaluates an expression within the budget.
-func (l *loader) within(expr hcl.Expression, scope *hcl.EvalContext) (result cty.Value, diags hcl.Diagnostics) {
+func (b *budget) within(expr hcl.Expression, scope *hcl.EvalContext) (result cty.Value, diags hcl.Diagnostics) {
 	result = cty.DynamicVal
-	for _, text := range l.metered(expr) {
+	for _, text := range b.metered(expr) {
 		_, wrong := text.Value(scope)
 		if i := slices.IndexFunc(wrong, func(d *hcl.Diagnostic) bool { return d.Summary == exceeds }); i >= 0 {
 			return result, wrong[i : i+1]
 		}
 	}
-	if l.budget.spent.Load() == nil {
+	if b.spent.Load() == nil {
 		result, diags = expr.Value(scope)
 	}
 	if _, err := measure(result); err != nil && !diags.HasErrors() {
 		diags = append(diags, overLimit(expr.Range(), err))
 	}
-	if err := l.budget.spent.Load(); err != nil {
-		if l.budget.place == nil {
-			l.budget.place = expr.Range().Ptr()
+	if err := b.spent.Load(); err != nil {
+		if b.place == nil {
+			b.place = expr.Range().Ptr()
 		}
-		diags = hcl.Diagnostics{overLimit(*l.budget.place, err)}
+		diags = hcl.Diagnostics{overLimit(*b.place, err)}
 	}
 	return result, diags
 }
 
 // metered lets the parts of an expression use up the budget whose number depends on values. For an expression in JSON,
 // whose parts are out of reach, it returns the templates in it, so that the caller can evaluate them first.
-func (l *loader) metered(expr hcl.Expression) []hclsyntax.Expression {
-	if templates, done := l.templates[expr]; done {
+func (b *budget) metered(expr hcl.Expression) []hclsyntax.Expression {
+	if templates, done := b.templates[expr]; done {
 		return templates
 	}
-	l.templates[expr] = nil
+	b.templates[expr] = nil
 	if node, native := expr.(hclsyntax.Node); native {
-		l.budget.attach(node)
+		b.attach(node)
 		return nil
 	}
 	templates := jsonTemplates(expr)
 	for _, t := range templates {
-		l.budget.attach(t)
+		b.attach(t)
 	}
-	l.templates[expr] = templates
+	b.templates[expr] = templates
 	return templates
 }
 

@@ -21,6 +21,7 @@ const maxAtOnePlace = 3
 // reporter collects what is wrong with the files.
 type reporter struct {
 	files     map[string]*hcl.File
+	sources   int                          // bytes of all files so far
 	functions map[string]function.Function // those that expressions can call
 	diags     hcl.Diagnostics
 	reported  map[hcl.Range]hcl.Diagnostics // by subject

@@ -51,7 +51,7 @@ func (l *loader) checkContainer(s *Session) {
 			"A user who logs in from another machine could become root in the container without a password. Write sudo = false, or keep ssh on 127.0.0.1, which `ssh -L` and `ssh -J` reach from other machines.")
 	}
 	l.checkNetwork(s)
-	if runtime, chosen := l.runtime(s.Host); chosen {
+	if runtime, chosen := runtimeOf(l.hosts, s.Host); chosen {
 		for _, d := range s.Unused(runtime) {
 			l.report(d)
 		}
@@ -89,10 +89,10 @@ func sessionName(s *Session, v value) {
 }
 
 // checkContainerNames reports sessions of one host that request the same name of their containers.
-func (l *loader) checkContainerNames() {
+func (r *reporter) checkContainerNames(sessions []Session) {
 	seen := map[[2]string]*Session{}
-	for i := range l.sessions {
-		s := &l.sessions[i]
+	for i := range sessions {
+		s := &sessions[i]
 		at := [2]string{s.Host, s.Spec.Name}
 		other, taken := seen[at]
 		if s.Spec.Name == "" || s.Host == "" || !taken {
@@ -102,20 +102,20 @@ func (l *loader) checkContainerNames() {
 		here, first := s.Ranges.At("name"), other.Ranges.At("name")
 		summary := fmt.Sprintf("two containers cannot be called %q on host %q", s.Spec.Name, s.Host)
 		if other.Ranges.Decl == s.Ranges.Decl {
-			l.complain(here, here, summary, "Each instance of this block needs a name. Write an expression, like \"${each.key}\" with for_each, or with count: name = \"%s-${count.index}\"", s.Spec.Name)
+			r.complain(here, here, summary, "Each instance of this block needs a name. Write an expression, like \"${each.key}\" with for_each, or with count: name = \"%s-${count.index}\"", s.Spec.Name)
 			continue
 		}
-		l.complain(here, here, summary, "%s has the name, at %s line %d. Give %s another.", other.Address, first.Filename, first.Start.Line, s.Address)
+		r.complain(here, here, summary, "%s has the name, at %s line %d. Give %s another.", other.Address, first.Filename, first.Start.Line, s.Address)
 	}
 }
 
-// runtime returns the runtime that a host block chooses, if it chooses one.
-func (l *loader) runtime(host string) (resource.Runtime, bool) {
-	i := slices.IndexFunc(l.hosts, func(h Host) bool { return h.Name == host && h.Runtime != RuntimeAuto })
+// runtimeOf returns the runtime that a host block chooses, if it chooses one.
+func runtimeOf(hosts []Host, host string) (resource.Runtime, bool) {
+	i := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host && h.Runtime != RuntimeAuto })
 	if i < 0 {
 		return resource.Runtime{}, false
 	}
-	return resource.RuntimeNamed(l.hosts[i].Runtime), true
+	return resource.RuntimeNamed(hosts[i].Runtime), true
 }
 
 func isLoopback(address string) bool {

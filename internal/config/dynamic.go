@@ -47,23 +47,23 @@ func (b *Block) dynamicNames() []string {
 }
 
 // readDynamic reads a dynamic block; nil with a mistake that has been reported.
-func (l *loader) readDynamic(b block, outer *Block) *dynamic {
+func (r *reporter) readDynamic(b block, outer *Block) *dynamic {
 	names := outer.dynamicNames()
 	if len(b.labels) != 1 || outer.dynamics(b.labels[0]) == nil {
 		at, typed := b.kindRange, ""
 		if len(b.labels) > 0 {
 			at, typed = b.labelRanges[0], didYouMean(b.labels[0], names)
 		}
-		l.complain(at, b.header, "no kind of block that can be dynamic", "In %s these can: %s. Write one of them in quotes behind the word dynamic.%s", outer.what, prose.And(names), typed)
+		r.complain(at, b.header, "no kind of block that can be dynamic", "In %s these can: %s. Write one of them in quotes behind the word dynamic.%s", outer.what, prose.And(names), typed)
 		return nil
 	}
 	kind := b.labels[0]
 	schema := outer.dynamics(kind)
-	said := l.readInto(b, schema, "")
-	l.checkWhole(b, schema, "", said)
+	said := r.readInto(b, schema, "")
+	r.checkWhole(b, schema, "", said)
 	content := slices.IndexFunc(said.blocks, func(inner block) bool { return inner.kind == "content" })
 	if content < 0 && !slices.Contains(said.meant, "content") {
-		l.complain(b.kindRange, b.header, "dynamic block without content", "The attributes of each %s are in a block with the name content. Add it.", kind)
+		r.complain(b.kindRange, b.header, "dynamic block without content", "The attributes of each %s are in a block with the name content. Add it.", kind)
 	}
 	each := said.find("for_each")
 	if content < 0 || each == nil {
@@ -74,7 +74,7 @@ func (l *loader) readDynamic(b block, outer *Block) *dynamic {
 	if a := said.find("iterator"); a != nil {
 		d.iterator = hcl.ExprAsKeyword(a.expr)
 		if _, taken := whereNamesBelong[d.iterator]; taken || d.iterator == "" || d.iterator == "session" {
-			l.complain(a.expr.Range(), a.whole, "this cannot be the name of the element", "Write a word without quotes that is no other name, like: iterator = %s", schema.attribute("iterator").Example)
+			r.complain(a.expr.Range(), a.whole, "this cannot be the name of the element", "Write a word without quotes that is no other name, like: iterator = %s", schema.attribute("iterator").Example)
 			return nil
 		}
 	}

@@ -71,7 +71,7 @@ var valueFunctions = map[string]function.Function{
 const core = "core::"
 
 // Functions returns the functions that expressions can call, by name, without their long names.
-func Functions(o Options) map[string]function.Function { return functions(o, &budget{}, nil) }
+func Functions(o Options) map[string]function.Function { return functions(o, newBudget(), nil) }
 
 func functions(o Options, b *budget, r reads) map[string]function.Function {
 	all := maps.Clone(valueFunctions)

@@ -106,7 +106,7 @@ func (l *loader) takeFile(in Input) {
 	if all == nil {
 		return
 	}
-	attributes, blocks := all.read(l, &Block{Free: "a value"})
+	attributes, blocks := all.read(&l.reporter, &Block{Free: "a value"})
 	for _, b := range blocks {
 		l.complain(b.kindRange, b.header, fmt.Sprintf("%q cannot be in a file of values", b.kind),
 			"Put blocks into a file that ends with .hcl. A file of values has lines like: image = \"cosplay:latest\"")
@@ -184,7 +184,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 			"A value that is passed in cannot be an expression. Put text in quotes.")
 		return cty.DynamicVal, false
 	}
-	result, diags := l.within(g.expr, l.base)
+	result, diags := l.budget.within(g.expr, l.base)
 	for _, d := range diags {
 		l.show(v, asGiven)
 		if v.sensitive {

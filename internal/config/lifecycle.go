@@ -117,10 +117,10 @@ func (l *loader) ignoreChanges(s *Session, a attribute, _ *hcl.EvalContext) {
 }
 
 // ignorable reads the name of an attribute or block of a session, or of one environment variable.
-func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
+func (r *reporter) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	traversal, diags := hcl.AbsTraversalForExpr(e)
 	if diags.HasErrors() {
-		l.complain(e.Range(), a.whole, "this is no name of an attribute", "Write names without quotes, like: [env, fit.tolerance]")
+		r.complain(e.Range(), a.whole, "this is no name of an attribute", "Write names without quotes, like: [env, fit.tolerance]")
 		return "", false
 	}
 	var names []string
@@ -132,13 +132,13 @@ func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	}
 	path, known := strings.Join(names, "."), ignorablePaths()
 	if path == IgnoreAll {
-		l.complain(e.Range(), a.whole, "all cannot be an element of a list", "It means all attributes. Write: ignore_changes = all")
+		r.complain(e.Range(), a.whole, "all cannot be an element of a list", "It means all attributes. Write: ignore_changes = all")
 		return "", false
 	}
 	if slices.Contains(known, path) || names[0] == "env" && len(names) == 2 && names[1] != "" {
 		return path, true
 	}
-	l.complain(e.Range(), a.whole, fmt.Sprintf("a session has no attribute %q that could be ignored", path), "Write one of %s.%s", prose.And(known), didYouMean(path, known))
+	r.complain(e.Range(), a.whole, fmt.Sprintf("a session has no attribute %q that could be ignored", path), "Write one of %s.%s", prose.And(known), didYouMean(path, known))
 	return "", false
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/pattern"
@@ -125,9 +124,9 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	readAll(blocks["removed"], l.readRemoved)
 	readAll(blocks["output"], l.readOutput)
 	readAll(blocks["check"], l.readCheck)
-	l.checkNames()
+	l.checkNames(l.sessions)
 	l.checkPorts()
-	l.checkContainerNames()
+	l.checkContainerNames(l.sessions)
 	l.checkMoved()
 	l.checkImports()
 	l.checkTriggers()
@@ -179,10 +178,8 @@ type loader struct {
 	base      *hcl.EvalContext // the scope that all expressions share
 	budget    *budget
 	reads     reads
-	sources   int                                       // bytes of all files so far
-	templates map[hcl.Expression][]hclsyntax.Expression // in JSON expressions that have been evaluated
-	nodes     map[string]*node                          // by name, "var.image"
-	chain     []*node                                   // nodes under evaluation, each needed by the previous one
+	nodes     map[string]*node // by name, "var.image"
+	chain     []*node          // nodes under evaluation, each needed by the previous one
 	variables map[string]*variable
 	missed    []*variable // variables without a value that may have none
 	unmatched []string    // environment variables with the prefix that match no variable
@@ -219,9 +216,8 @@ func newLoader(o Options) *loader {
 	l := &loader{
 		Options:   o,
 		reporter:  reporter{files: map[string]*hcl.File{}, reported: map[hcl.Range]hcl.Diagnostics{}},
-		budget:    &budget{},
+		budget:    newBudget(),
 		reads:     reads{},
-		templates: map[hcl.Expression][]hclsyntax.Expression{},
 		nodes:     map[string]*node{},
 		blocks:    map[string]sessionBlock{},
 		variables: map[string]*variable{},
@@ -315,17 +311,17 @@ const maxName = 50
 var namePattern = pattern.Of(fmt.Sprintf(`^[a-zA-Z_][a-zA-Z0-9_-]{0,%d}$`, maxName-1))
 
 // checkNames reports sessions with different addresses that would have the same container name.
-func (l *loader) checkNames() {
-	seen := make(map[string]*Session, len(l.sessions))
-	for i := range l.sessions {
-		s := &l.sessions[i]
+func (r *reporter) checkNames(sessions []Session) {
+	seen := make(map[string]*Session, len(sessions))
+	for i := range sessions {
+		s := &sessions[i]
 		short := s.Address.Short()
 		other, taken := seen[short]
 		if !taken {
 			seen[short] = s
 			continue
 		}
-		l.complain(s.Ranges.Decl, s.Ranges.Decl, fmt.Sprintf("two sessions would be the container cosplay-%s", short),
+		r.complain(s.Ranges.Decl, s.Ranges.Decl, fmt.Sprintf("two sessions would be the container cosplay-%s", short),
 			"%s and %s, declared at %s line %d, have the same short name, %s. Rename one of the two.", s.Address, other.Address, other.Ranges.Decl.Filename, other.Ranges.Decl.Start.Line, short)
 	}
 }

@@ -148,7 +148,7 @@ func (l *loader) checkMoved() {
 		}
 		l.complain(m.Range, m.Range, fmt.Sprintf("two moves %s %s", word, same), "The other is at %s line %d. Keep the one that is right.", l.moves[j].Range.Filename, l.moves[j].Range.Start.Line)
 	}
-	l.checkCircles()
+	l.checkCircles(l.moves)
 	for i, r := range l.removals {
 		twice := slices.IndexFunc(l.removals[:i], func(o Removal) bool { return o.From.Covers(r.From.Address) || r.From.Covers(o.From.Address) })
 		moved := slices.IndexFunc(l.moves, func(m Move) bool { return m.From == r.From })
@@ -175,14 +175,14 @@ func (l *loader) isDeclared(r resource.Reference) bool {
 }
 
 // checkCircles reports moves that form a cycle, once for each cycle.
-func (l *loader) checkCircles() {
+func (r *reporter) checkCircles(moves []Move) {
 	from := map[resource.Reference][]Move{} // the first move from each address
-	for _, m := range slices.Backward(l.moves) {
+	for _, m := range slices.Backward(moves) {
 		from[m.From] = []Move{m}
 	}
-	rings(prose.Each(l.moves, func(m Move) resource.Reference { return m.From }), from, func(m Move) resource.Reference { return m.To }, func(ring []Move) {
+	rings(prose.Each(moves, func(m Move) resource.Reference { return m.From }), from, func(m Move) resource.Reference { return m.To }, func(ring []Move) {
 		at := ring[0]
 		names := prose.Each(ring, func(m Move) string { return m.From.String() })
-		l.complain(at.Range, at.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", ringOf(append(names, at.From.String())))
+		r.complain(at.Range, at.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", ringOf(append(names, at.From.String())))
 	})
 }

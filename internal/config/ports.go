@@ -114,7 +114,7 @@ func (l *loader) checkPorts() {
 	seen := map[listener]owner{}
 	for i := range l.sessions {
 		s := &l.sessions[i]
-		runtime, chosen := l.runtime(s.Host)
+		runtime, chosen := runtimeOf(l.hosts, s.Host)
 		claim := func(attribute string, at listener, advice string) {
 			if at.host == "" || at.port == 0 || chosen && !runtime.Uses(strings.Split(attribute, ".")[0]) {
 				return

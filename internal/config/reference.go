@@ -28,7 +28,7 @@ func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalCont
 		l.complain(expr.Range(), a.whole, summary, detail, args...)
 		return resource.Reference{}, "", false
 	}
-	steps, ok := l.steps(expr, scope)
+	steps, ok := stepsOf(expr, scope)
 	if !ok || len(steps) == 0 || steps[0].name != "session" {
 		return no(fmt.Sprintf("%q does not name a session", a.path), "%s", referenceAdvice(expr))
 	}
@@ -64,8 +64,8 @@ type step struct {
 	index cty.Value
 }
 
-// steps splits a reference into its parts; an index may be an expression.
-func (l *loader) steps(expr hcl.Expression, scope *hcl.EvalContext) ([]step, bool) {
+// stepsOf splits a reference into its parts; an index may be an expression.
+func stepsOf(expr hcl.Expression, scope *hcl.EvalContext) ([]step, bool) {
 	if traversal, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return traversed(nil, traversal), true
 	}
@@ -78,11 +78,11 @@ func (l *loader) steps(expr hcl.Expression, scope *hcl.EvalContext) ([]step, boo
 	}
 	switch e := expr.(type) {
 	case *hclsyntax.IndexExpr:
-		before, ok := l.steps(e.Collection, scope)
+		before, ok := stepsOf(e.Collection, scope)
 		index, diags := e.Key.Value(scope)
 		return append(before, step{index: index}), ok && !diags.HasErrors()
 	case *hclsyntax.RelativeTraversalExpr:
-		before, ok := l.steps(e.Source, scope)
+		before, ok := stepsOf(e.Source, scope)
 		return traversed(before, e.Traversal), ok
 	}
 	return nil, false

@@ -44,20 +44,18 @@ func (l *loader) validate() {
 		n := l.nodes["var."+name]
 		good := n.ok
 		for i := range v.rules {
-			if r := &v.rules[i]; n.ok && r.isWhole() {
+			r := &v.rules[i]
+			if n.ok && r.isWhole() {
 				good = l.obeys(v, r) && good
-			} else { // already reported; the rule's references are still checked
-				l.checkPart(&r.condition)
-				l.checkPart(&r.message)
+				continue
+			}
+			for _, part := range []*attribute{&r.condition, &r.message} { // the rest has been reported
+				if part.expr != nil {
+					_, _ = l.check(part, nowhere)
+				}
 			}
 		}
 		n.ok = good // Only now: the result of one rule must not prevent the evaluation of the next.
-	}
-}
-
-func (l *loader) checkPart(a *attribute) {
-	if a.expr != nil {
-		_, _ = l.check(a, nowhere)
 	}
 }
 

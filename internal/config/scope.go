@@ -246,7 +246,7 @@ func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
 		scope.Variables = a.bound
 	}
 	scope, diags := l.withSpellings(a.mentions, scope)
-	result, more := l.within(a.expr, scope)
+	result, more := l.budget.within(a.expr, scope)
 	diags = append(diags, more...)
 	for _, d := range diags {
 		if !l.hasEnough(d) {

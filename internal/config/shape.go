@@ -76,19 +76,19 @@ func (c content) ranges(header hcl.Range) Ranges {
 }
 
 // read returns the content of a block, and reports what is not valid there and what is missing.
-func (l *loader) read(b block, schema *Block) content {
-	c := l.readInto(b, schema, "")
+func (r *reporter) read(b block, schema *Block) content {
+	c := r.readInto(b, schema, "")
 	slices.SortFunc(c.attributes, func(a, b attribute) int { return a.whole.Start.Byte - b.whole.Start.Byte })
 	return c
 }
 
-func (l *loader) readInto(b block, schema *Block, prefix string) content {
-	assigned, blocks := b.body.read(l, schema)
+func (r *reporter) readInto(b block, schema *Block, prefix string) content {
+	assigned, blocks := b.body.read(r, schema)
 	c := content{attributes: make([]attribute, 0, len(assigned)), blocks: blocks}
 	for _, a := range assigned {
 		known := schema.attribute(a.name)
 		if known == nil && schema.Free == "" {
-			l.unexpected("attribute", a.name, schema, a.at, a.whole)
+			r.unexpected("attribute", a.name, schema, a.at, a.whole)
 			c.meant = append(c.meant, prefix+nearest(a.name, schema.attributeNames()))
 			continue
 		}
@@ -97,7 +97,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 	nth := map[string]int{}
 	for i, inner := range blocks {
 		if inner.kind == dynamicWord && len(schema.dynamicNames()) > 0 {
-			if d := l.readDynamic(inner, schema); d != nil {
+			if d := r.readDynamic(inner, schema); d != nil {
 				c.dynamics = append(c.dynamics, d)
 			}
 			continue
@@ -106,15 +106,15 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 		first := slices.IndexFunc(blocks[:i], func(o block) bool { return o.kind == inner.kind })
 		switch {
 		case known == nil:
-			l.unexpected("block", inner.kind, schema, inner.kindRange, inner.header)
+			r.unexpected("block", inner.kind, schema, inner.kindRange, inner.header)
 			c.meant = append(c.meant, prefix+nearest(inner.kind, schema.attributeNames()))
 		case first >= 0 && !known.Repeatable:
-			l.complain(inner.kindRange, inner.header, fmt.Sprintf("second %s block", inner.kind),
+			r.complain(inner.kindRange, inner.header, fmt.Sprintf("second %s block", inner.kind),
 				"%s has one %s block; the first is at line %d. Put everything into one.", prose.Capital(schema.what), inner.kind, blocks[first].header.Start.Line)
 		case len(inner.labels) > 0:
-			l.unnamed(inner)
+			r.unnamed(inner)
 		default:
-			inside := l.readInto(inner, known, prefix+inner.kind+".")
+			inside := r.readInto(inner, known, prefix+inner.kind+".")
 			if known.Repeatable {
 				nth[inner.kind]++
 				for i := range inside.attributes {
@@ -123,7 +123,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 			}
 			c.attributes = append(c.attributes, inside.attributes...)
 			c.meant = append(c.meant, inside.meant...)
-			l.checkWhole(inner, known, prefix+inner.kind+".", inside)
+			r.checkWhole(inner, known, prefix+inner.kind+".", inside)
 		}
 	}
 	c.blocks = slices.DeleteFunc(c.blocks, func(b block) bool { return b.kind == dynamicWord })

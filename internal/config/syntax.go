@@ -38,7 +38,7 @@ type written struct {
 type body interface {
 	// read returns the whole content, including what the schema does not have. In JSON, only the schema distinguishes
 	// a block from an attribute.
-	read(l *loader, schema *Block) ([]written, []block)
+	read(r *reporter, schema *Block) ([]written, []block)
 }
 
 // nativeBody is a body in HCL's native syntax, up to the first byte that the parser did not understand reliably.
@@ -47,7 +47,7 @@ type nativeBody struct {
 	sound int
 }
 
-func (b nativeBody) read(*loader, *Block) ([]written, []block) {
+func (b nativeBody) read(*reporter, *Block) ([]written, []block) {
 	attributes := make([]written, 0, len(b.Attributes))
 	for _, a := range b.Attributes {
 		if r := a.Expr.Range(); a.SrcRange.End.Byte <= b.sound && r.Start.Byte < r.End.Byte {
@@ -73,7 +73,7 @@ type jsonBody struct {
 	names  []string
 }
 
-func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
+func (b jsonBody) read(r *reporter, schema *Block) ([]written, []block) {
 	var (
 		wanted hcl.BodySchema
 		blocks []block
@@ -102,7 +102,7 @@ func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
 		more = nil // the same diagnostics again
 	}
 	for _, d := range slices.Concat(diags, more) {
-		l.report(d)
+		r.report(d)
 	}
 	for _, inner := range content.Blocks {
 		header := inner.TypeRange
@@ -125,67 +125,67 @@ func compareWritten(a, b written) int { return cmp.Compare(a.whole.Start.Byte, b
 // parse reads one file in the syntax that its name indicates, and returns the blocks that can be evaluated. After a
 // syntax error the parser guesses, and a wrong guess would produce misleading diagnostics, so later blocks are
 // dropped.
-func (l *loader) parse(name string, src []byte) []block {
-	all := l.parseBody(name, src)
+func (r *reporter) parse(name string, src []byte) []block {
+	all := r.parseBody(name, src)
 	if all == nil {
 		return nil
 	}
-	attributes, blocks := all.read(l, &fileSchema)
+	attributes, blocks := all.read(r, &fileSchema)
 	for _, a := range attributes {
-		l.unexpected("attribute", a.name, &fileSchema, a.at, a.whole)
+		r.unexpected("attribute", a.name, &fileSchema, a.at, a.whole)
 	}
 	return slices.DeleteFunc(blocks, func(b block) bool {
 		known := fileSchema.block(b.kind) != nil
 		if !known {
-			l.unexpected("block", b.kind, &fileSchema, b.kindRange, b.header)
+			r.unexpected("block", b.kind, &fileSchema, b.kindRange, b.header)
 		}
 		return !known
 	})
 }
 
 // parseBody returns the content of a file; nil if it cannot be determined.
-func (l *loader) parseBody(name string, src []byte) body {
+func (r *reporter) parseBody(name string, src []byte) body {
 	refused := func(d *hcl.Diagnostic) body {
-		l.files[name], l.partial = &hcl.File{Bytes: src}, true
-		l.report(d)
+		r.files[name], r.partial = &hcl.File{Bytes: src}, true
+		r.report(d)
 		return nil
 	}
-	if l.sources += len(src); l.sources > MaxSource {
-		l.partial = true
-		l.files[name] = &hcl.File{} // so that no diagnostic shows it
-		l.report(tooLarge(name))
+	if r.sources += len(src); r.sources > MaxSource {
+		r.partial = true
+		r.files[name] = &hcl.File{} // so that no diagnostic shows it
+		r.report(tooLarge(name))
 		return nil
 	}
 	if !isJSON(name, src) {
 		if file, ok := parsePieces(name, src); ok {
-			l.files[name] = file
+			r.files[name] = file
 			return nativeBody{file.Body.(*hclsyntax.Body), len(src)}
 		}
 		if diags := tooDeep(name, src, hcl.InitialPos, hclsyntax.LexConfig); diags.HasErrors() {
 			return refused(diags[0])
 		}
 		file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
-		l.files[name] = file
-		return nativeBody{file.Body.(*hclsyntax.Body), l.reportSyntax(diags, src)}
+		r.files[name] = file
+		return nativeBody{file.Body.(*hclsyntax.Body), r.reportSyntax(diags, src)}
 	}
 	if d := tooDeepInJSON(name, src); d != nil {
 		return refused(d)
 	}
 	if wrong := jsonSyntax(src); wrong != nil {
-		l.files[name], l.partial = &hcl.File{Bytes: src}, true
-		l.complainJSON(name, src, wrong)
+		r.files[name], r.partial = &hcl.File{Bytes: src}, true
+		r.complainJSON(name, src, wrong)
 		return nil
 	}
 	file, diags := json.Parse(src, name)
 	if file == nil {
 		file = &hcl.File{Bytes: src}
 	}
-	l.files[name] = file
+	r.files[name] = file
 	for _, d := range diags[:min(1, len(diags))] { // later diagnostics only follow from the first
-		l.report(d)
+		r.report(d)
 	}
 	if diags.HasErrors() {
-		l.partial = true
+		r.partial = true
 		return nil
 	}
 	return jsonFile(file.Body, src)

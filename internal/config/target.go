@@ -105,7 +105,7 @@ func (l *loader) makeTarget(name string, b block, said content) (is resource.Tar
 	from := is
 	for i := range said.attributes {
 		if path := said.attributes[i].path; path != "base" && sound[path] {
-			ok = l.setFigure(&is, values[path], based) && ok
+			ok = setFigure(&is, values[path], based) && ok
 		}
 	}
 	switch {
@@ -148,10 +148,10 @@ func scaled(is, base resource.Target, values map[string]value) resource.Target {
 
 // derived computes what a block without base omits. Tensor rates keep their ratio to that of FP16, if the block has
 // that one. The tensor cores have the number formats of the compute capability, apart from those with a rate of 0.
-func (l *loader) derived(is resource.Target, values map[string]value) (resource.Target, bool) {
-	all, known := l.Derive(is)
+func (o Options) derived(is resource.Target, values map[string]value) (resource.Target, bool) {
+	all, known := o.Derive(is)
 	if !known {
-		values["compute_capability"].wrong(fmt.Sprintf("unknown compute capability %q", is.ComputeCapability), "Write one of %s.", prose.Or(prose.Each(l.Capabilities(), strconv.Quote)))
+		values["compute_capability"].wrong(fmt.Sprintf("unknown compute capability %q", is.ComputeCapability), "Write one of %s.", prose.Or(prose.Each(o.Capabilities(), strconv.Quote)))
 		return is, false
 	}
 	scale := 1.0
@@ -183,7 +183,7 @@ func (l *loader) derived(is resource.Target, values map[string]value) (resource.
 }
 
 // setFigure reads one attribute of a target block.
-func (l *loader) setFigure(t *resource.Target, v value, based bool) bool {
+func setFigure(t *resource.Target, v value, based bool) bool {
 	path := v.attribute.path
 	switch path {
 	case "compute_capability":

@@ -174,24 +174,10 @@ func isVast(n *big.Float) bool {
 
 // limited returns a function that uses up the budget, and fails where arguments or result exceed a limit.
 func (b *budget) limited(name string, f function.Function) function.Function {
-	lenient := func(p function.Parameter) function.Parameter {
-		p.AllowNull, p.AllowUnknown, p.AllowDynamicType, p.AllowMarked = true, true, true, true // the function itself decides
-		return p
-	}
-	params := make([]function.Parameter, 0, len(f.Params()))
-	for _, p := range f.Params() {
-		if p.Type.IsCapsuleType() {
-			return f
-		}
-		params = append(params, lenient(p))
-	}
-	variadic := f.VarParam()
-	if variadic != nil {
-		if variadic.Type.IsCapsuleType() { // try and can evaluate their arguments themselves
-			return f
-		}
-		p := lenient(*variadic)
-		variadic = &p
+	params, variadic := f.Params(), f.VarParam()
+	evaluates := func(p function.Parameter) bool { return p.Type.IsCapsuleType() } // as try and can do
+	if slices.ContainsFunc(params, evaluates) || variadic != nil && evaluates(*variadic) {
+		return f
 	}
 	return function.New(&function.Spec{Params: params, VarParam: variadic,
 		Type: func(args []cty.Value) (cty.Type, error) {

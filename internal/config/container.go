@@ -231,9 +231,5 @@ func volumeReadOnly(s *Session, v value) {
 
 func limitsCPUs(s *Session, v value) {
 	const low, high = 0.01, 10_000 // Docker's minimum; more than any machine has
-	advice := fmt.Sprintf("Write a number of CPUs from %s to %d, like 4 or 0.5.", plain(low), high)
-	n, ok := v.number(`"limits.cpus" must be a number`, advice)
-	if ok && v.between(n, low, high, advice) {
-		s.Spec.Limits.CPUs, _ = n.Float64()
-	}
+	s.Spec.Limits.CPUs, _ = v.between(low, high, fmt.Sprintf("Write a number of CPUs from %s to %d, like 4 or 0.5.", plain(low), high))
 }

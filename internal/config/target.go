@@ -210,24 +210,14 @@ func setFigure(t *resource.Target, v value, based bool) bool {
 		t.Name = typed
 		return ok
 	}
-	figure := figures[path]
-	advice := fmt.Sprintf("Write %s from %s to %s.", figure.what, plain(figure.low), plain(figure.high))
-	n, ok := v.number(fmt.Sprintf("%s must be a number", v.name()), advice)
-	if !ok || !v.between(n, figure.low, figure.high, advice) {
-		return false
-	}
+	figure, ok := figures[path], false
 	switch to := figure.of(t).(type) {
 	case *float64:
-		*to, _ = n.Float64()
+		*to, ok = v.between(figure.low, figure.high, fmt.Sprintf("Write %s from %s to %s.", figure.what, plain(figure.low), plain(figure.high)))
 	case *int:
-		if !n.IsInt() {
-			v.wrong(fmt.Sprintf("%s must be a whole number", v.name()), "%s is not one. %s", n.Text('g', 10), advice)
-			return false
-		}
-		whole, _ := n.Int64()
-		*to = int(whole)
+		*to, ok = v.whole(int(figure.low), int(figure.high), figure.what)
 	}
-	return true
+	return ok
 }
 
 // targetAnswer is the target that a name means, or what is wrong with the name.

@@ -167,18 +167,27 @@ func (v value) whole(low, high int, what string) (int, bool) {
 	summary := fmt.Sprintf("%s must be a whole number", v.name())
 	advice := fmt.Sprintf("Write %s from %d to %d.", what, low, high)
 	n, ok := v.number(summary, advice)
-	if !ok {
-		return 0, false
-	}
-	if !n.IsInt() {
+	if ok && !n.IsInt() {
 		v.wrong(summary, "%s is not one. %s", n.Text('g', 10), advice)
 		return 0, false
 	}
+	if !ok || !v.isBetween(n, float64(low), float64(high), advice) {
+		return 0, false
+	}
 	i, _ := n.Int64()
-	return int(i), v.between(n, float64(low), float64(high), advice)
+	return int(i), true
 }
 
-// number reads any number, for callers that check its bounds.
+// between reads a number between two bounds.
+func (v value) between(low, high float64, advice string) (float64, bool) {
+	n, ok := v.number(fmt.Sprintf("%s must be a number", v.name()), advice)
+	if !ok || !v.isBetween(n, low, high, advice) {
+		return 0, false
+	}
+	f, _ := n.Float64()
+	return f, true
+}
+
 func (v value) number(summary, advice string) (*big.Float, bool) {
 	if !v.typed(isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. %s", v.kind(), advice) {
 		return nil, false
@@ -194,7 +203,7 @@ func (v value) number(summary, advice string) (*big.Float, bool) {
 	return converted.AsBigFloat(), true
 }
 
-func (v value) between(n *big.Float, low, high float64, advice string) bool {
+func (v value) isBetween(n *big.Float, low, high float64, advice string) bool {
 	switch {
 	case n.Cmp(big.NewFloat(low)) < 0:
 		v.wrong(fmt.Sprintf("%s is too small", v.name()), "%s is below %s. %s", n.Text('g', 10), plain(low), advice)

@@ -40,50 +40,42 @@ func tokens(types ...hclsyntax.TokenType) map[hclsyntax.TokenType]bool {
 
 // tooDeep reports the first place in a source that nests more deeply than the limit, or has too many words or digits.
 func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)) hcl.Diagnostics {
-	if at := manyWords(src); at < len(src) {
-		return hcl.Diagnostics{overLimit(oneCharacter(name, src, at),
+	switch end, plain := scan(src); {
+	case end < len(src):
+		return hcl.Diagnostics{overLimit(oneCharacter(name, src, end),
 			limitError{"the number of words and signs up to here", fmt.Sprint(maxWords), "Divide the file, or write fewer blocks with count or for_each"})}
-	}
-	if isPlain(src) {
+	case plain:
 		return nil
 	}
 	words, _ := lex(src, name, start)
-	type level struct{ operators, directives int }
-	levels, depth := []level{{}}, 0 // the last level is the innermost bracket; depth is the sum of all
+	type level struct {
+		base  int  // the depth without the operators that wait in it
+		lines bool // a line end separates what is in it
+	}
+	levels, depth := []level{{lines: true}}, 0 // the last level is the innermost bracket
 	for i, t := range words {
-		top := &levels[len(levels)-1]
-		newline := t.Type == hclsyntax.TokenNewline && (len(levels) == 1 || levels[len(levels)-1].directives < 0)
+		top := levels[len(levels)-1]
 		switch {
 		case opening[t.Type]:
 			if t.Type == hclsyntax.TokenTemplateControl && i+1 < len(words) {
 				switch string(words[i+1].Bytes) {
 				case "if", "for":
-					top.operators++
 					depth++
 				case "endif", "endfor":
-					depth -= min(1, top.operators)
-					top.operators -= min(1, top.operators)
+					depth = max(top.base, depth-1)
 				}
 			}
-			next := level{}
-			if t.Type == hclsyntax.TokenOBrace {
-				next.directives = -1 // a line end separates what is in it
-			}
-			levels = append(levels, next)
 			depth++
+			levels = append(levels, level{depth, t.Type == hclsyntax.TokenOBrace})
 		case closing[t.Type] && len(levels) > 1:
-			depth -= top.operators + 1
-			levels = levels[:len(levels)-1]
+			depth, levels = top.base-1, levels[:len(levels)-1]
 			if t.Type == hclsyntax.TokenCBrack { // perhaps an index
-				levels[len(levels)-1].operators++
 				depth++
 			}
 		case operators[t.Type]:
-			top.operators++
 			depth++
-		case t.Type == hclsyntax.TokenComma || newline:
-			depth -= top.operators
-			top.operators = 0
+		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenNewline && top.lines:
+			depth = top.base
 		case t.Type == hclsyntax.TokenNumberLit && isVastNumber(string(t.Bytes)):
 			return hcl.Diagnostics{overLimit(t.Range, limitError{"the number", "10,000 digits", "Write one that can be counted with"})}
 		}
@@ -95,25 +87,28 @@ func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hc
 	return nil
 }
 
-// isPlain reports whether a source is within the limits of tooDeep whatever its words are: what nests has a sign each,
-// and a vast number has five digits in a row.
-func isPlain(src []byte) bool {
-	signs, digits := 0, 0
-	for _, c := range src {
-		if c >= '0' && c <= '9' {
-			if digits++; digits == 5 {
-				return false
-			}
-			continue
-		}
-		digits = 0
-		if !isLetter(c) && c != ' ' && c != '\n' {
-			if signs++; signs > maxDepth {
-				return false
+// scan returns the offset at which a source has more words and signs than the limit, otherwise its length. A plain
+// source is within the limits of tooDeep whatever its words are: what nests has a sign each, and a vast number has five
+// digits in a row.
+func scan(src []byte) (end int, plain bool) {
+	words, signs, digits, inWord := 0, 0, 0, false
+	plain = true
+	for i, c := range src {
+		letter := isLetter(c)
+		if c != ' ' && c != '\t' && !(letter && inWord) {
+			if words++; words > maxWords {
+				return i, false
 			}
 		}
+		if inWord = letter; !letter && c != ' ' && c != '\n' {
+			signs++
+		}
+		if digits++; c < '0' || c > '9' {
+			digits = 0
+		}
+		plain = plain && digits < 5 && signs <= maxDepth
 	}
-	return true
+	return len(src), plain
 }
 
 // isLetter reports whether a byte is of a letter, or a digit.
@@ -131,25 +126,9 @@ func isVastNumber(digits string) bool {
 	return len(digits) > 10_000 || vastExponent().MatchString(digits)
 }
 
-// manyWords returns the offset at which a source has more words and signs than the limit; otherwise its length.
-func manyWords(src []byte) int {
-	words, inWord := 0, false
-	for i, c := range src {
-		letter := isLetter(c)
-		if c != ' ' && c != '\t' && !(letter && inWord) {
-			if words++; words > maxWords {
-				return i
-			}
-		}
-		inWord = letter
-	}
-	return len(src)
-}
-
 // tooDeepInJSON does the same for a file in JSON, the templates in its texts included.
 func tooDeepInJSON(name string, src []byte) *hcl.Diagnostic {
-	at := manyWords(src)
-	if at < len(src) {
+	if end, _ := scan(src); end < len(src) {
 		return tooDeep(name, src, hcl.InitialPos, nil)[0]
 	}
 	tokens := stdjson.NewDecoder(bytes.NewReader(src))

@@ -15,7 +15,7 @@ const pieceSize = 1 << 10
 // is only "}", which ends a block of the file unless it is in a text or a comment. A piece that is not correct by
 // itself, or has attributes, makes ok false: then only the file as a whole can be judged.
 func parsePieces(name string, src []byte) (file *hcl.File, ok bool) {
-	if len(src) <= pieceSize || manyWords(src) < len(src) {
+	if end, _ := scan(src); len(src) <= pieceSize || end < len(src) {
 		return nil, false
 	}
 	all, blocks, at := &hclsyntax.Body{}, contexts{}, hcl.InitialPos

@@ -92,14 +92,14 @@ func TestPlain(t *testing.T) {
 	for _, src := range []string{"a = " + strings.Repeat("[", maxDepth+1), "a = " + strings.Repeat("!", maxDepth) + "(1)",
 		"a = \"" + strings.Repeat("%{ if a }", maxDepth) + "\"", "a = " + strings.Repeat("1 + ", maxDepth+1) + "1", "a = 1e10000", "a = 1E+010000",
 		"a = " + strings.Repeat("7", 10_001), "a = " + strings.Repeat("a[0]", maxDepth+1), "a = <<E\n" + strings.Repeat("${", maxDepth) + "\nE\n"} {
-		if isPlain([]byte(src)) {
+		if _, plain := scan([]byte(src)); plain {
 			t.Errorf("plain: %.40s", src)
 		}
 		if !tooDeep("a.hcl", []byte(src), hcl.InitialPos, hclsyntax.LexConfig).HasErrors() {
 			t.Errorf("accepted: %.40s", src)
 		}
 	}
-	if !isPlain([]byte(strings.Repeat("session \"worker_9999\" {\n  target = \"2060\"\n}\n", 60))) {
+	if _, plain := scan([]byte(strings.Repeat("session \"worker_9999\" {\n  target = \"2060\"\n}\n", 60))); !plain {
 		t.Error("60 blocks are not plain")
 	}
 }

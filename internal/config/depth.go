@@ -4,6 +4,7 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -21,22 +22,15 @@ const (
 
 var (
 	vastExponent = pattern.Of(`[eE][-+]?0*[1-9]\d{4,}$`)
-	operators    = tokens(hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenPercent,
-		hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan,
-		hclsyntax.TokenGreaterThanEq, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenBang, hclsyntax.TokenQuestion, hclsyntax.TokenDot)
-	opening = tokens(hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
-		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl)
-	closing = tokens(hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
-		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd)
+	operators    = []hclsyntax.TokenType{hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPlus, hclsyntax.TokenMinus,
+		hclsyntax.TokenPercent, hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq,
+		hclsyntax.TokenGreaterThan, hclsyntax.TokenGreaterThanEq, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenBang,
+		hclsyntax.TokenQuestion, hclsyntax.TokenDot}
+	opening = []hclsyntax.TokenType{hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
+		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl}
+	closing = []hclsyntax.TokenType{hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd}
 )
-
-func tokens(types ...hclsyntax.TokenType) map[hclsyntax.TokenType]bool {
-	set := map[hclsyntax.TokenType]bool{}
-	for _, t := range types {
-		set[t] = true
-	}
-	return set
-}
 
 // tooDeep reports the first place in a source that nests more deeply than the limit, or has too many words or digits.
 func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)) hcl.Diagnostics {
@@ -56,7 +50,7 @@ func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hc
 	for i, t := range words {
 		top := levels[len(levels)-1]
 		switch {
-		case opening[t.Type]:
+		case slices.Contains(opening, t.Type):
 			if t.Type == hclsyntax.TokenTemplateControl && i+1 < len(words) {
 				switch string(words[i+1].Bytes) {
 				case "if", "for":
@@ -67,12 +61,12 @@ func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hc
 			}
 			depth++
 			levels = append(levels, level{depth, t.Type == hclsyntax.TokenOBrace})
-		case closing[t.Type] && len(levels) > 1:
+		case slices.Contains(closing, t.Type) && len(levels) > 1:
 			depth, levels = top.base-1, levels[:len(levels)-1]
 			if t.Type == hclsyntax.TokenCBrack { // perhaps an index
 				depth++
 			}
-		case operators[t.Type]:
+		case slices.Contains(operators, t.Type):
 			depth++
 		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenNewline && top.lines:
 			depth = top.base

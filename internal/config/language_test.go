@@ -74,7 +74,7 @@ func describeBlock(w *strings.Builder, b Block, outside string) {
 		for _, a := range b.Attributes {
 			cells := []string{"`" + a.Name + "`", typeWords(a), defaultWords(a)}
 			if inSession {
-				cells = append(cells, map[bool]string{true: "yes", false: "no"}[a.PerInstance], cmp.Or(string(a.Change), "-"))
+				cells = append(cells, map[bool]string{true: "no", false: "yes"}[a.Common], cmp.Or(string(a.Change), "-"))
 			}
 			cells = append(cells, bars(a.Description), "`"+bars(a.Example)+"`")
 			fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))

@@ -20,11 +20,11 @@ var lifecycleSchema = Block{
 	Name: "lifecycle", what: "a lifecycle block",
 	Description: "Restricts how the session may change.",
 	Attributes: []Attribute{
-		{Name: "prevent_destroy", Type: Flag, Default: "false", PerInstance: true, Change: Update, Example: "true",
+		{Name: "prevent_destroy", Type: Flag, Default: "false", Change: Update, Example: "true",
 			Description: "Refuses plans that would destroy or replace the session. The state records it, so it stays in effect after the block is removed; cosplay reset then requires --force."},
-		{Name: "ignore_changes", Type: Attributes, Default: "[]", Example: "[env, fit.tolerance]",
+		{Name: "ignore_changes", Type: Attributes, Default: "[]", Common: true, Example: "[env, fit.tolerance]",
 			Description: "Attributes and blocks whose changes cosplay ignores until it replaces the session for another reason; the word all means all of them."},
-		{Name: "replace_triggered_by", Type: References, Default: "[]", PerInstance: true, Change: Update, Example: "[session.server, session.data.image]",
+		{Name: "replace_triggered_by", Type: References, Default: "[]", Change: Update, Example: "[session.server, session.data.image]",
 			Description: "Other sessions, their attributes, or values. When one of them changes, cosplay replaces the session."},
 	},
 }

@@ -278,7 +278,7 @@ func (f *finder) print(view render.FitsView) error {
 		}
 	}
 	if f.flags.markdown {
-		return render.FitsMarkdown(f.Out, view)
+		return render.FitsMarkdown(f.Out, f.style(f.Out), view)
 	}
 	return printView(f.invocation, view, render.Fits, render.FitsJSON)
 }

@@ -95,7 +95,7 @@ func (p *page) broken(v FitsView) {
 	if v.Peak != nil && v.Peak.Error != nil {
 		p.memoryFailure(0, programName(*v.Peak), *v.Peak.Error)
 	}
-	p.flow(0, 2, inked(strong, v.Broken.words(v.Command)))
+	p.flow(0, 2, inked(strong, v.answer()))
 }
 
 // words say why nothing is known of the memory that a command needs.
@@ -113,6 +113,9 @@ func (b BrokenRun) words(command string) string {
 
 // answer is the line that counts.
 func (v FitsView) answer() string {
+	if v.Broken != nil {
+		return v.Broken.words(v.Command)
+	}
 	best := v.smallest()
 	if best == nil {
 		return fmt.Sprintf("No GPU that was tried runs %s.", v.Command)

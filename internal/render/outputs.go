@@ -156,22 +156,6 @@ func (p *page) outputChanges(all []diff.OutputChange) {
 	}
 }
 
-// outputs shows the outputs that get other values, in a fence.
-func (m *markdown) outputs() {
-	var lines []string
-	for i, change := range outputChangeLines(m.Plan.Diff.Outputs, "->") {
-		sign := fenceSigns[m.Plan.Diff.Outputs[i].Action]
-		for _, l := range change {
-			lines = append(lines, oneLine(sign+" "+l))
-			sign = " "
-		}
-	}
-	if len(lines) > 0 {
-		m.block("Outputs:")
-		m.fence("diff", lines)
-	}
-}
-
 // outputChangeLines are the lines of each "name = old -> new".
 func outputChangeLines(all []diff.OutputChange, arrow string) [][]string {
 	return assignments(all, func(c diff.OutputChange) string { return c.Name }, func(c diff.OutputChange) string {

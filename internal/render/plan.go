@@ -96,12 +96,9 @@ func (p *page) down(all []resource.Expired) {
 		p.gap()
 	}
 	for _, e := range all {
-		p.flow(0, 2, text(staysDown(e)))
+		p.flow(0, 2, text(fmt.Sprintf("%s expired at %s (%s). It stays down until its block is edited, or: cosplay extend %s 4h",
+			e.Address, e.At, e.Why, e.Address.Short())))
 	}
-}
-
-func staysDown(e resource.Expired) string {
-	return fmt.Sprintf("%s expired at %s (%s). It stays down until its block is edited, or: cosplay extend %s 4h", e.Address, e.At, e.Why, e.Address.Short())
 }
 
 // heading names the configuration, the state and the hosts.

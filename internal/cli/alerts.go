@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // alertOptions are who gets findings.
@@ -82,7 +83,7 @@ func alertStore(p *project.Project, o project.Outlook) alerts.Store {
 
 // deliver sends each receiver what it does not know.
 func (a *announcer) deliver(ctx context.Context, p *project.Project, o project.Outlook) {
-	about := alerts.Project{Name: p.Name(), Dir: p.Dir, Subject: func(d public.Drift) string { return render.FindingSubject(d, o.Live) }}
+	about := alerts.Project{Name: p.Name(), Dir: p.Dir, Subject: func(d public.Drift) string { return words.Found(d, o.Live) }}
 	about.Machine, _ = os.Hostname()
 	for _, r := range a.receivers {
 		if err := alertStore(p, o).Deliver(ctx, r, about.Message); err != nil && ctx.Err() == nil {
@@ -139,7 +140,7 @@ func (inv *invocation) announcer(o alertOptions) (*announcer, error) {
 
 // recall remembers the drift of a plan, and adds since when an earlier run knows it.
 func (a *announcer) recall(p *project.Project, o project.Outlook) {
-	open := a.record(p, o, render.Drifts(o.Plan, o.Live)).Known()
+	open := a.record(p, o, render.Drifts(o.Live, o.Plan.Diff.Drift)).Known()
 	drift := o.Plan.Diff.Drift
 	for i := range drift {
 		if !drift[i].ByReboot && len(open) > 0 { // as findings leave it out

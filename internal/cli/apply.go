@@ -27,13 +27,12 @@ import (
 )
 
 type applyOptions struct {
+	stepFlags
 	aim         project.Aim
 	planFile    string
 	destroy     bool
 	autoApprove bool
-	parallelism int
 	keepPartial bool
-	lockTimeout time.Duration
 	verify      bool
 	wait        waitFlag
 }
@@ -41,9 +40,8 @@ type applyOptions struct {
 func (o *applyOptions) flags(f *pflag.FlagSet) {
 	aimFlags(f, &o.aim)
 	askFlag(f, &o.autoApprove)
-	parallelFlag(f, &o.parallelism)
+	o.stepFlags.flags(f)
 	f.BoolVar(&o.keepPartial, "keep-partial", false, "keep what was created for a session that failed, to inspect it")
-	lockFlag(f, &o.lockTimeout)
 }
 
 func (inv *invocation) apply() *cobra.Command {
@@ -97,7 +95,7 @@ Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all w
 
 // check refuses flags that contradict each other.
 func (o *applyOptions) check() error {
-	if err := cmp.Or(checkParallelism(o.parallelism), checkAim(o.aim)); err != nil {
+	if err := checkAim(o.aim); err != nil {
 		return err
 	}
 	if o.planFile != "" && len(aimed(o.aim)) > 0 {
@@ -136,7 +134,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	}
 	a := &applying{invocation: inv, opened: p, o: o, read: inv.slow("Reading the hosts")}
 	defer a.read()
-	options, patience := project.ApplyOptions{Parallelism: o.parallelism, KeepPartial: o.keepPartial}, project.WithoutCalls
+	options, patience := project.ApplyOptions{Parallelism: int(o.parallelism), KeepPartial: o.keepPartial}, project.WithoutCalls
 	if o.destroy {
 		patience = project.AfterOthers
 	}
@@ -169,7 +167,7 @@ type applying struct {
 
 // complete fails if the plan, which names it, leaves a session unfinished.
 func (o applyOptions) complete(planned *plan.Plan) error {
-	return failIf(!o.destroy && len(planned.Diff.Stuck) > 0)
+	return exitIf(!o.destroy && len(planned.Diff.Stuck) > 0, exitError)
 }
 
 // Approve shows the plan, and asks if it changes anything.
@@ -208,12 +206,7 @@ func (a *applying) Begin(ctx context.Context, o project.Outlook) (context.Contex
 	if a.keepsState(o.Plan) {
 		return ctx, nil, func() {}
 	}
-	progress := render.NewProgress(a.Err, a.style(a.Err))
-	ctx, release := interruptible(ctx, progress)
-	return ctx, progress.Event, func() {
-		release()
-		progress.Close()
-	}
+	return a.stoppable(ctx)
 }
 
 // keepsState reports whether a plan brings the state up to date and changes no host.
@@ -312,6 +305,16 @@ func nvmlCode(err error) int {
 		return at.Code
 	}
 	return 0
+}
+
+// stoppable shows the progress of a run that signals stop, until it is closed.
+func (inv *invocation) stoppable(ctx context.Context) (stopped context.Context, event func(apply.Event), closed func()) {
+	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
+	stopped, release := interruptible(ctx, progress)
+	return stopped, progress.Event, func() {
+		release()
+		progress.Close()
+	}
 }
 
 // interruptible ends the context at the first signal, and the process at the second. The

@@ -173,7 +173,7 @@ The host is the project's (or this machine); with --on it is one of the catalog,
 			if sharing {
 				view.Shares = place.Shares(view.Model, t, options)
 			}
-			return cmp.Or(printView(inv, view, render.Fit, render.FitJSON), failIf(view.Err != nil))
+			return cmp.Or(printView(inv, view, render.Fit, render.FitJSON), exitIf(view.Err != nil, exitError))
 		},
 	}
 	flags := cmd.Flags()

@@ -109,10 +109,10 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// failIf ends a command with exit code 1 on a condition that its output has shown.
-func failIf(condition bool) error {
+// exitIf ends a command with a code on a condition that its output has shown.
+func exitIf(condition bool, code int) error {
 	if condition {
-		return exit(exitError)
+		return exit(code)
 	}
 	return nil
 }
@@ -204,9 +204,6 @@ func (inv *invocation) root() *cobra.Command {
 	}
 	group(root)
 	root.AddCommand(agentCommand(), enterCommand())
-	for _, name := range laterCommands {
-		root.AddCommand(later(name))
-	}
 	inv.helpful(root)
 	inv.completes(root)
 	root.SetHelpCommandGroupID("Other commands:")

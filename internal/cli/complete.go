@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -30,8 +29,8 @@ var argumentSources = map[string]source{
 var flagSources = map[string]source{
 	"session": plannedNames, "host": hostNames, "on": catalogHosts, "var": variableNames,
 	"repair": func(*invocation, *cobra.Command, string) []cobra.Completion { return watch.RepairWords() },
-	"prefer": words("fp32", "bandwidth", "balanced"), "sharing": words("auto", "mig", "compute-instance", "exclusive", "time-slice", "mps"),
-	"compute": words(config.Computes()...),
+	"prefer": oneOf("fp32", "bandwidth", "balanced"), "sharing": oneOf("auto", "mig", "compute-instance", "exclusive", "time-slice", "mps"),
+	"compute": oneOf(config.Computes()...),
 	"runtime": func(*invocation, *cobra.Command, string) []cobra.Completion {
 		return append(resource.RuntimeNames(""), config.RuntimeAuto)
 	},
@@ -132,7 +131,7 @@ func starting(typed string, all []cobra.Completion) []cobra.Completion {
 	return slices.DeleteFunc(all, func(c cobra.Completion) bool { return !strings.HasPrefix(c, typed) })
 }
 
-func words(all ...cobra.Completion) source {
+func oneOf(all ...cobra.Completion) source {
 	return func(*invocation, *cobra.Command, string) []cobra.Completion { return slices.Clone(all) }
 }
 
@@ -158,17 +157,18 @@ func (inv *invocation) glance() (intent *config.Intent, prior resource.Prior) {
 
 // sessionNames are the sessions that exist.
 func sessionNames(inv *invocation, _ *cobra.Command, typed string) []cobra.Completion {
-	_, prior := inv.glance()
-	return known(prior, typed)
+	made, _ := sessionsOf(inv.glance())
+	return spelled(made, typed)
 }
 
 // addresses are what a command on the state can name; for import, the sessions that do not exist yet.
 func addresses(inv *invocation, cmd *cobra.Command, typed string) []cobra.Completion {
 	intent, prior := inv.glance()
+	made, unmade := sessionsOf(intent, prior)
 	if cmd.Name() == "import" {
-		return declared(intent, typed, func(a resource.Address) bool { _, exists := prior.Session(a); return !exists })
+		return spelled(unmade, typed)
 	}
-	all := append(known(prior, typed), blocks(known(prior, "session."), typed)...)
+	all := append(spelled(made, typed), blocks(made, typed)...)
 	for _, g := range prior.GPUs {
 		all = append(all, cobra.CompletionWithDesc(g.UUID, "GPU of "+g.Host))
 	}
@@ -178,50 +178,48 @@ func addresses(inv *invocation, cmd *cobra.Command, typed string) []cobra.Comple
 // plannedNames are the sessions and blocks of the configuration and of the state.
 func plannedNames(inv *invocation, _ *cobra.Command, typed string) []cobra.Completion {
 	intent, prior := inv.glance()
-	all := append(known(prior, typed), declared(intent, typed, func(a resource.Address) bool { _, exists := prior.Session(a); return !exists })...)
-	full := append(known(prior, "session."), declared(intent, "session.", func(resource.Address) bool { return true })...)
-	return append(all, blocks(full, typed)...)
+	all := slices.Concat(sessionsOf(intent, prior))
+	return append(spelled(all, typed), blocks(all, typed)...)
 }
 
-func known(prior resource.Prior, typed string) (all []cobra.Completion) {
+// sessionsOf are the sessions of the state, and those of the configuration that are not in it.
+func sessionsOf(intent *config.Intent, prior resource.Prior) (made, unmade []resource.Session) {
 	for _, s := range prior.Sessions {
-		all = append(all, cobra.CompletionWithDesc(spelled(s.Address, typed), s.Target.Name))
+		made = append(made, s.Session)
 	}
-	return all
-}
-
-func declared(intent *config.Intent, typed string, wanted func(resource.Address) bool) (all []cobra.Completion) {
 	for _, s := range intent.Sessions {
-		if wanted(s.Address) {
-			all = append(all, cobra.CompletionWithDesc(spelled(s.Address, typed), s.Target.Name))
+		if _, exists := prior.Session(s.Address); !exists {
+			unmade = append(unmade, resource.Session{Address: s.Address, Target: s.Target})
 		}
+	}
+	return made, unmade
+}
+
+// spelled are addresses in the form that the user has begun to type.
+func spelled(sessions []resource.Session, typed string) (all []cobra.Completion) {
+	for _, s := range sessions {
+		name := s.Address.Short()
+		if strings.HasPrefix(typed, "session.") {
+			name = s.Address.String()
+		}
+		all = append(all, cobra.CompletionWithDesc(name, s.Target.Name))
 	}
 	return all
 }
 
-// spelled is an address in the form that the user has begun to type.
-func spelled(a resource.Address, typed string) string {
-	if strings.HasPrefix(typed, "session.") {
-		return a.String()
-	}
-	return a.Short()
-}
-
-// blocks are the names of the blocks with several sessions among full addresses.
-func blocks(full []cobra.Completion, typed string) (all []cobra.Completion) {
-	names := map[string]bool{}
-	for _, address := range full {
-		if name, _, several := strings.Cut(address, "["); several {
-			names[name] = true
+// blocks are the names of the blocks with several sessions.
+func blocks(sessions []resource.Session, typed string) (all []cobra.Completion) {
+	for _, s := range sessions {
+		name := s.Address.Name
+		if strings.HasPrefix(typed, "session.") {
+			name = "session." + name
+		}
+		if s.Address.Key.Kind != resource.Single {
+			all = append(all, cobra.CompletionWithDesc(name, "all sessions of the block"))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if !strings.HasPrefix(typed, "session.") {
-			name = strings.TrimPrefix(name, "session.")
-		}
-		all = append(all, cobra.CompletionWithDesc(name, "all sessions of the block"))
-	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // targetNames are the keys of the catalog, and what a user has begun to type of one without its series: 2060. Of the

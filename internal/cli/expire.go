@@ -18,10 +18,9 @@ import (
 )
 
 type expireOptions struct {
-	dryRun      bool
-	grace       time.Duration
-	parallelism int
-	lockTimeout time.Duration
+	stepFlags
+	dryRun bool
+	grace  time.Duration
 }
 
 func (inv *invocation) expire() *cobra.Command {
@@ -38,15 +37,11 @@ Exit codes: 0 none is left; 1 error; 130 stopped by Ctrl-C.`,
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print which sessions would be ended, and change nothing")
 	cmd.Flags().DurationVar(&o.grace, "grace", 10*time.Second, "time between SIGTERM and SIGKILL")
-	parallelFlag(cmd.Flags(), &o.parallelism)
-	lockFlag(cmd.Flags(), &o.lockTimeout)
+	o.flags(cmd.Flags())
 	return cmd
 }
 
 func (inv *invocation) runExpire(ctx context.Context, names []string, o expireOptions) error {
-	if err := checkParallelism(o.parallelism); err != nil {
-		return err
-	}
 	if o.grace < 0 || o.grace > time.Hour {
 		return errors.New("--grace: give a time from 0s to 1h")
 	}
@@ -67,7 +62,7 @@ func (inv *invocation) runExpire(ctx context.Context, names []string, o expireOp
 	if err := inv.lock(ctx, p, "expire", o.lockTimeout); err != nil {
 		return err
 	}
-	err = p.EndExpired(ctx, names, resource.Seconds(o.grace/time.Second), project.ApplyOptions{Parallelism: o.parallelism}, &expiring{inv})
+	err = p.EndExpired(ctx, names, resource.Seconds(o.grace/time.Second), project.ApplyOptions{Parallelism: int(o.parallelism)}, &expiring{inv})
 	return inv.refused(err, p.files)
 }
 
@@ -82,12 +77,7 @@ func (e *expiring) Approve(_ context.Context, _ project.Outlook, diags hcl.Diagn
 }
 
 func (e *expiring) Begin(ctx context.Context, _ project.Outlook) (context.Context, func(apply.Event), func()) {
-	progress := render.NewProgress(e.Err, e.style(e.Err))
-	ctx, release := interruptible(ctx, progress)
-	return ctx, progress.Event, func() {
-		release()
-		progress.Close()
-	}
+	return e.stoppable(ctx)
 }
 
 func (e *expiring) Applied(_ context.Context, o project.Outlook, result apply.Result, err error, again bool) error {

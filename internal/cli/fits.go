@@ -122,7 +122,7 @@ func (inv *invocation) runFits(ctx context.Context, flags fitsFlags, argv []stri
 	if err := f.print(view); err != nil {
 		return err
 	}
-	return failIf(!view.Passes())
+	return exitIf(!view.Passes(), exitError)
 }
 
 // choose chooses the cards to search, and returns those that the command has to run on.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,9 +25,31 @@ func askFlag(f *pflag.FlagSet, autoApprove *bool) {
 	f.BoolVar(autoApprove, "auto-approve", false, "do not ask")
 }
 
-// parallelFlag is the flag of every command that runs the steps of a plan.
-func parallelFlag(f *pflag.FlagSet, steps *int) {
-	f.IntVar(steps, "parallelism", defaultParallelism(), "`number` of steps at a time")
+// stepFlags are those of every command that runs steps.
+type stepFlags struct {
+	lockTimeout time.Duration
+	parallelism steps
+}
+
+func (o *stepFlags) flags(f *pflag.FlagSet) {
+	o.parallelism = defaultParallelism()
+	f.Var(&o.parallelism, "parallelism", "`number` of steps at a time")
+	lockFlag(f, &o.lockTimeout)
+}
+
+// steps is a number of steps at a time.
+type steps int
+
+func (s *steps) String() string { return strconv.Itoa(int(*s)) }
+
+func (s *steps) Type() string { return "steps" }
+
+func (s *steps) Set(typed string) error {
+	n, err := strconv.Atoi(typed)
+	if *s = steps(n); err == nil && n < 1 {
+		err = strconv.ErrRange
+	}
+	return err
 }
 
 // planFlags are the flags of plan, apply and destroy that scripts for Terraform give. checkPlanFlags refuses what would
@@ -61,14 +84,7 @@ func checkPlanFlags(f *pflag.FlagSet) error {
 
 // defaultParallelism is limited: more containers at once take longer, because an engine
 // is busy with network and cgroups then.
-func defaultParallelism() int { return max(4, 2*runtime.NumCPU()) }
-
-func checkParallelism(steps int) error {
-	if steps < 1 {
-		return fmt.Errorf("--parallelism %d: at least 1 step has to run at a time", steps)
-	}
-	return nil
-}
+func defaultParallelism() steps { return steps(max(4, 2*runtime.NumCPU())) }
 
 // abandonFlag permits releasing a GPU without its baseline.
 func abandonFlag(f *pflag.FlagSet, abandon *bool) {

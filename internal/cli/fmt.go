@@ -91,7 +91,7 @@ func (inv *invocation) runFmt(args []string, o fmtOptions) error {
 	if err := inv.printFormatted(changed, o); err != nil {
 		return err
 	}
-	return failIf(failed || o.check && len(changed) > 0)
+	return exitIf(failed || o.check && len(changed) > 0, exitError)
 }
 
 // formatted is a file before and after.
@@ -130,7 +130,7 @@ func (inv *invocation) fmtInput(o fmtOptions) error {
 	case !o.check:
 		_, err = terminal.Raw(inv.Out).Write(one.after)
 	}
-	return cmp.Or(err, failIf(o.check && !bytes.Equal(one.before, one.after)))
+	return cmp.Or(err, exitIf(o.check && !bytes.Equal(one.before, one.after), exitError))
 }
 
 func (inv *invocation) printFormatted(changed []formatted, o fmtOptions) error {

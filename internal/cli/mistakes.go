@@ -23,19 +23,6 @@ var (
 	laterFlags    = []string{"log-level"}
 )
 
-// later is a command that is planned.
-func later(name string) *cobra.Command {
-	return &cobra.Command{
-		Use:                name,
-		Short:              "Not yet part of cosplay",
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return fmt.Errorf("%s is not yet part of cosplay; cosplay --help lists what is", cmd.CommandPath())
-		},
-	}
-}
-
 // group makes a command that only has subcommands show its help, and refuse unknown ones.
 func group(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
@@ -103,6 +90,9 @@ func unknownCommand(cmd *cobra.Command, name string, rest ...string) error {
 	if instead, is := terraformCommands[name]; is {
 		return fmt.Errorf("%q is not a command of %s: %s", name, cmd.CommandPath(), instead)
 	}
+	if slices.Contains(laterCommands, name) {
+		return fmt.Errorf("%s %s is not yet part of cosplay; cosplay --help lists what is", cmd.CommandPath(), name)
+	}
 	hint := cmd.CommandPath() + " --help lists the commands"
 	if instead, is := gpuCosplayCommands[name]; is {
 		for _, word := range rest {
@@ -115,9 +105,7 @@ func unknownCommand(cmd *cobra.Command, name string, rest ...string) error {
 		}
 		return fmt.Errorf("%q is not a command of %s; did you mean %s?", name, cmd.CommandPath(), instead)
 	}
-	if cmd.SuggestionsMinimumDistance <= 0 {
-		cmd.SuggestionsMinimumDistance = 2
-	}
+	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
@@ -185,6 +173,7 @@ func flagMistake(cmd *cobra.Command, err error) error {
 // valueWords say what a flag's value has to be, by the type of the flag.
 var valueWords = map[string]string{
 	"int":        "a whole number",
+	"steps":      "a number of at least 1 step",
 	"bool":       "true or false",
 	"NAME=VALUE": "a name and a value, like --var image=cosplay:latest",
 	"duration":   "a time like 30s or 5m",
@@ -192,14 +181,13 @@ var valueWords = map[string]string{
 
 // unknownFlag suggests the most similar flag.
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
-	if words := cmd.Flags().Args(); cmd == cmd.Root() && len(words) > 0 && gpuCosplayCommands[words[0]] != "" {
+	if words := cmd.Flags().Args(); cmd == cmd.Root() && len(words) > 0 {
 		return unknownCommand(cmd, words[0], words[1:]...)
 	}
-	typed, name := "--"+e.GetSpecifiedName(), e.GetSpecifiedName()
+	dashes, name := "--", e.GetSpecifiedName()
 	if short := e.GetSpecifiedShortnames(); short != "" {
-		typed, name = "-"+short, short
+		dashes, name = "-", short
 	}
-	typed, _, _ = strings.Cut(typed, "=")
 	name, _, _ = strings.Cut(name, "=")
 	if slices.Contains(laterFlags, name) {
 		return fmt.Errorf("--%s is not yet part of cosplay; %s --help lists what is", name, cmd.CommandPath())
@@ -211,7 +199,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	case strings.Contains(cmd.Use, "-- COMMAND"):
 		hint = "a command with its own flags is written after --"
 	}
-	return fmt.Errorf("unknown flag %s for %s; %s", typed, cmd.CommandPath(), hint)
+	return fmt.Errorf("unknown flag %s%s for %s; %s", dashes, name, cmd.CommandPath(), hint)
 }
 
 // nearestFlag is the flag with the least edit distance, at most a third of the name; ""

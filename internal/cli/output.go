@@ -179,7 +179,7 @@ func (inv *invocation) runConsole(ctx context.Context) error {
 		}
 		typed = ""
 	}
-	return cmp.Or(lines.Err(), failIf(!inv.answer(inv.Out, inv.Err, eval, typed)))
+	return cmp.Or(lines.Err(), exitIf(!inv.answer(inv.Out, inv.Err, eval, typed), exitError))
 }
 
 // converse reads expressions from a terminal, with a history; mistakes do not end it.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -35,7 +34,7 @@ func (inv *invocation) plan() *cobra.Command {
 
 Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), checkParallelism(o.parallelism), o.check(inv.json))
+			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), o.check(inv.json))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
 	}
@@ -46,8 +45,7 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only search for drift")
 	aimFlags(flags, &o.aim)
 	flags.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is drift or a change")
-	lockFlag(flags, &o.lockTimeout)
-	parallelFlag(flags, &o.parallelism)
+	o.stepFlags.flags(flags)
 	flags.Lookup("parallelism").Usage = "`number` of steps at a time of an apply; without effect here, a plan runs no steps"
 	inv.planFlags(flags)
 	return cmd
@@ -78,13 +76,11 @@ Exit codes: 0 no drift, 1 error, 2 drift.`,
 }
 
 type planOptions struct {
+	stepFlags                      // a plan runs no steps; drift waits as long as a project does
 	aim                            project.Aim
 	out                            string
 	destroy, refreshOnly, detailed bool
 	markdown, verify               bool
-
-	parallelism int           // for apply
-	lockTimeout time.Duration // to wait for a run under way; 0 is the default
 
 	driftOnly bool // standard output stays empty without drift
 	quiet     bool // and so does standard error

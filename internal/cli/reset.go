@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,10 +17,9 @@ import (
 
 type resetOptions struct {
 	recovery.ResetOptions
+	stepFlags
 	autoApprove bool
 	force       bool
-	parallelism int
-	lockTimeout time.Duration
 }
 
 func (inv *invocation) reset() *cobra.Command {
@@ -50,8 +48,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 	f.BoolVarP(&o.autoApprove, "auto-approve", "y", false, "do not ask")
 	abandonFlag(f, &o.AbandonBaseline)
 	f.BoolVar(&o.force, "force", false, "also remove sessions with prevent_destroy")
-	parallelFlag(f, &o.parallelism)
-	lockFlag(f, &o.lockTimeout)
+	o.flags(f)
 	return cmd
 }
 
@@ -59,7 +56,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 	if o.Holder != "" && o.AllProjects {
 		return errors.New("--holder is one project and --all-projects are all; leave one of them out")
 	}
-	if err := cmp.Or(checkParallelism(o.parallelism), inv.mayAsk(!o.autoApprove, "")); err != nil {
+	if err := inv.mayAsk(!o.autoApprove, ""); err != nil {
 		return err
 	}
 	p, complaint, err := project.OpenForRecovery(inv.options(project.Options{}))
@@ -86,7 +83,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		render.Reset(inv.Out, inv.style(inv.Out), view)
 	}
 	if view.Idle && !inv.json {
-		return failIf(len(r.Failures) > 0 || slices.ContainsFunc(r.Rounds, func(one recovery.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 }))
+		return exitIf(len(r.Failures) > 0 || slices.ContainsFunc(r.Rounds, func(one recovery.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 }), exitError)
 	}
 	if err := inv.ask(!o.autoApprove, "Remove all of this?"); err != nil {
 		return err
@@ -96,15 +93,13 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 
 func (inv *invocation) carryOutReset(ctx context.Context, p *project.Project, r *recovery.Reset, view render.ResetView, o resetOptions) error {
 	done := render.ResetDoneView{ResetView: view}
-	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
-	stoppable, stop := interruptible(ctx, progress)
+	stoppable, event, closed := inv.stoppable(ctx)
 	if len(r.Killed) > 0 {
 		_ = inv.removeKilled(ctx)
 	}
-	results := recovery.CarryOut(stoppable, p, r, progress.Event, o.parallelism)
+	results := recovery.CarryOut(stoppable, p, r, event, int(o.parallelism))
 	interrupted := stoppable.Err() != nil
-	stop()
-	progress.Close()
+	closed()
 	failed := len(r.Failures) > 0
 	for _, d := range results {
 		done.Results = append(done.Results, render.ResetResult{Round: resetRound(d.Round), Result: d.Result, Err: d.Err})
@@ -114,13 +109,7 @@ func (inv *invocation) carryOutReset(ctx context.Context, p *project.Project, r 
 	if err := printView(inv, done, render.ResetDone, render.ResetJSON); err != nil {
 		return err
 	}
-	switch {
-	case failed || done.Err != nil:
-		return exit(exitError)
-	case interrupted:
-		return exit(exitInterrupted)
-	}
-	return nil
+	return cmp.Or(exitIf(failed || done.Err != nil, exitError), exitIf(interrupted, exitInterrupted))
 }
 
 func resetView(r *recovery.Reset, complaint error) render.ResetView {

@@ -237,7 +237,7 @@ func (o *once) create(ctx context.Context, wait waitFlag) error {
 	defer o.progress.Close()
 	ctx, release := interruptible(ctx, o.progress)
 	defer release()
-	err = o.Reconcile(ctx, project.Aim{}, project.ApplyOptions{Parallelism: defaultParallelism()}, project.AfterOthers, o)
+	err = o.Reconcile(ctx, project.Aim{}, project.ApplyOptions{Parallelism: int(defaultParallelism())}, project.AfterOthers, o)
 	var code exit
 	if err != nil && o.signals.Pending() && !errors.As(err, &code) {
 		return exit(exitInterrupted)
@@ -366,7 +366,7 @@ func (o *once) remove(ctx context.Context) error {
 		o.result.Used, o.result.Report = used[o.prior.Sessions[0].Address], reports[o.prior.Sessions[0].Address]
 	}
 	o.result.Target = target
-	outlook, result, err := o.Remove(ctx, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
+	outlook, result, err := o.Remove(ctx, project.ApplyOptions{Progress: progress.Event, Parallelism: int(defaultParallelism())})
 	if err != nil {
 		return o.refused(err, nil)
 	}
@@ -380,7 +380,7 @@ func (o *once) remove(ctx context.Context) error {
 // and the command continues.
 func (inv *invocation) removeKilled(ctx context.Context) error {
 	progress := inv.brief()
-	removed, err := project.RemoveKilled(ctx, inv.options(project.Options{}), project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
+	removed, err := project.RemoveKilled(ctx, inv.options(project.Options{}), project.ApplyOptions{Progress: progress.Event, Parallelism: int(defaultParallelism())})
 	for range removed {
 		fmt.Fprintln(inv.Err, "Removed the leftovers of a cosplay run that was killed.")
 	}

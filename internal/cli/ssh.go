@@ -6,44 +6,31 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cosplay/internal/project"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
 )
 
-type sshOptions struct {
-	terminal, agent, noCommand          bool
-	forward, remoteForward, socksServer []string
-}
-
-// words are the options as ssh has them.
-func (o sshOptions) words() []string {
-	var all []string
-	for _, f := range []struct {
-		name   string
-		values []string
-	}{{"-L", o.forward}, {"-R", o.remoteForward}, {"-D", o.socksServer}} {
-		for _, value := range f.values {
-			all = append(all, f.name, value)
+// sshFlags are the flags that were typed, as ssh has them.
+func sshFlags(typed *pflag.FlagSet) (words []string) {
+	typed.Visit(func(f *pflag.Flag) {
+		option := "-" + f.Shorthand
+		if values, several := f.Value.(pflag.SliceValue); several {
+			words = append(words, repeated(option, values.GetSlice())...)
+		} else if f.Value.String() == "true" {
+			words = append(words, option)
 		}
-	}
-	for _, f := range []struct {
-		name string
-		on   bool
-	}{{"-t", o.terminal}, {"-A", o.agent}, {"-N", o.noCommand}} {
-		if f.on {
-			all = append(all, f.name)
-		}
-	}
-	return all
+	})
+	return words
 }
 
 func (inv *invocation) ssh() *cobra.Command {
-	var o sshOptions
 	cmd := &cobra.Command{
 		Use:   "ssh [SESSION] [-- COMMAND...]",
 		Short: "Log into a session's container",
@@ -57,20 +44,20 @@ Exit codes: the command's; 255 where ssh failed; 1 where there is no such sessio
 			if err != nil {
 				return err
 			}
-			return inv.runSSH(cmd.Context(), name, argv, o)
+			return inv.runSSH(cmd.Context(), name, sshFlags(cmd.LocalNonPersistentFlags()), argv)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.terminal, "tty", "t", false, "give the command a terminal")
-	f.StringArrayVarP(&o.forward, "local-forward", "L", nil, "forward a port or a Unix socket from here into the session, `PORT:HOST:PORT` as ssh has it")
-	f.StringArrayVarP(&o.remoteForward, "remote-forward", "R", nil, "forward a port or a Unix socket of the session to here, `PORT:HOST:PORT` as ssh has it")
-	f.StringArrayVarP(&o.socksServer, "dynamic-forward", "D", nil, "open a SOCKS server on this `port` here, whose connections start in the session")
-	f.BoolVarP(&o.agent, "forward-agent", "A", false, "let programs in the session use your ssh agent")
-	f.BoolVarP(&o.noCommand, "no-command", "N", false, "run no command; for forwarded ports alone")
+	f.BoolP("tty", "t", false, "give the command a terminal")
+	f.StringArrayP("local-forward", "L", nil, "forward a port or a Unix socket from here into the session, `PORT:HOST:PORT` as ssh has it")
+	f.StringArrayP("remote-forward", "R", nil, "forward a port or a Unix socket of the session to here, `PORT:HOST:PORT` as ssh has it")
+	f.StringArrayP("dynamic-forward", "D", nil, "open a SOCKS server on this `port` here, whose connections start in the session")
+	f.BoolP("forward-agent", "A", false, "let programs in the session use your ssh agent")
+	f.BoolP("no-command", "N", false, "run no command; for forwarded ports alone")
 	return cmd
 }
 
-func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o sshOptions) error {
+func (inv *invocation) runSSH(ctx context.Context, name string, flags, argv []string) error {
 	client, err := exec.LookPath("ssh")
 	if err != nil {
 		return errors.New("there is no ssh client on this machine: install openssh-client; cosplay exec needs none")
@@ -92,7 +79,7 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 	for _, option := range login.Options() {
 		args = append(args, "-o", option.Name+"="+option.Value)
 	}
-	args = append(append(append(args, o.words()...), "--", login.Host), argv...)
+	args = slices.Concat(args, flags, []string{"--", login.Host}, argv)
 	// This process becomes ssh, which handles signals and the terminal, so no agent waits
 	// while a login lasts for days.
 	if err := in.Close(); err != nil {

@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,10 +16,8 @@ import (
 )
 
 type stopOptions struct {
-	start       bool
-	all         bool
-	parallelism int
-	lockTimeout time.Duration
+	stepFlags
+	start, all bool
 }
 
 func (inv *invocation) stop() *cobra.Command {
@@ -47,15 +45,11 @@ Exit codes: 0 they run; 1 error; 130 stopped by Ctrl-C.`,
 func (inv *invocation) stopsOrStarts(cmd *cobra.Command, o stopOptions) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return inv.runStop(cmd.Context(), args, o) }
 	cmd.Flags().BoolVar(&o.all, "all", false, "all sessions of the project")
-	parallelFlag(cmd.Flags(), &o.parallelism)
-	lockFlag(cmd.Flags(), &o.lockTimeout)
+	o.flags(cmd.Flags())
 	return cmd
 }
 
 func (inv *invocation) runStop(ctx context.Context, names []string, o stopOptions) error {
-	if err := checkParallelism(o.parallelism); err != nil {
-		return err
-	}
 	command, done, carryOut := "stop", "Stopped", (*project.Project).Stop
 	if o.start {
 		command, done, carryOut = "start", "Started", (*project.Project).Start
@@ -81,11 +75,9 @@ func (inv *invocation) runStop(ctx context.Context, names []string, o stopOption
 	if err != nil {
 		return err
 	}
-	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
-	stoppable, release := interruptible(ctx, progress)
-	result, err := carryOut(p.Project, stoppable, now, sessions, project.ApplyOptions{Progress: progress.Event, Parallelism: o.parallelism})
-	release()
-	progress.Close()
+	stoppable, event, closed := inv.stoppable(ctx)
+	result, err := carryOut(p.Project, stoppable, now, sessions, project.ApplyOptions{Progress: event, Parallelism: int(o.parallelism)})
+	closed()
 	if err != nil {
 		return err
 	}
@@ -108,8 +100,5 @@ func (inv *invocation) afterStop(result apply.Result, now project.Outlook, done 
 	case len(result.Failures) == 0 && !result.Interrupted:
 		fmt.Fprintf(inv.Out, "%s already; nothing to do.\n", done)
 	}
-	if result.Interrupted {
-		return exit(exitInterrupted)
-	}
-	return failIf(len(result.Failures) > 0)
+	return cmp.Or(exitIf(result.Interrupted, exitInterrupted), exitIf(len(result.Failures) > 0, exitError))
 }

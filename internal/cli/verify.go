@@ -51,7 +51,7 @@ func (inv *invocation) printVerified(view render.VerifyView, err error) error {
 	if err == nil {
 		err = printView(inv, view, render.Verify, render.VerifyJSON)
 	}
-	return cmp.Or(err, failIf(view.Failed() > 0))
+	return cmp.Or(err, exitIf(view.Failed() > 0, exitError))
 }
 
 // verifyNow tests all sessions as they are now.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/driver"
+	"cosplay/internal/public"
 	"cosplay/internal/render"
 )
 
@@ -22,7 +23,7 @@ func (inv *invocation) version() *cobra.Command {
 		Short: "Show the version, and what this binary lacks",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			view := render.VersionView{Version: Version, Go: runtime.Version(), Lacks: driver.Missing()}
+			view := public.Version{Version: Version, Go: runtime.Version(), Lacks: driver.Missing()}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {

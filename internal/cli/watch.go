@@ -99,7 +99,7 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 		Monitor: watch.NewMonitor(o.interval), Version: Version,
 		Open: inv.openWatched, Interval: o.interval, Once: o.once, DryRun: o.dryRun,
 		Policy: watch.Policy{Repairs: repairs, Apply: o.apply, PerHour: o.perHour},
-		Found:  func(o project.Outlook) []public.Drift { return render.Drifts(o.Plan, o.Live) },
+		Found:  func(o project.Outlook) []public.Drift { return render.Drifts(o.Live, o.Plan.Diff.Drift) },
 		Glance: selftest.Glance,
 		Announce: func(p *project.Project, o project.Outlook, found []public.Drift) {
 			status.show(inv.viewOf(p, o))
@@ -127,15 +127,7 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 	if err != nil {
 		return err
 	}
-	return exitWhen(o.once && !clean, exitChanges)
-}
-
-// exitWhen ends a command with a code if a condition holds.
-func exitWhen(condition bool, code int) error {
-	if condition {
-		return exit(code)
-	}
-	return nil
+	return exitIf(o.once && !clean, exitChanges)
 }
 
 // openWatched reads the configuration again. Its diagnostics are one error: a loop has no terminal.

@@ -245,24 +245,17 @@ func (p *page) outcome(v AppliedView) {
 // done states in the past tense what a tally counts.
 func (t tally) done(destroy bool) []string {
 	var words []string
-	add := func(n int, what string) {
-		if n > 0 {
+	for _, c := range t.counts() {
+		what := fmt.Sprintf("%d %s", c.n, c.done)
+		switch {
+		case destroy && c.toDo == "destroy":
+			what = prose.Count(c.n, "session")
+		case c.thing != "":
+			what = prose.Count(c.n, c.thing) + " " + c.done
+		}
+		if c.n > 0 {
 			words = append(words, together(what))
 		}
-	}
-	destroyed := fmt.Sprintf("%d destroyed", t.Destroy)
-	if destroy {
-		destroyed = prose.Count(t.Destroy, "session")
-	}
-	add(t.Create, fmt.Sprintf("%d created", t.Create))
-	add(t.Change, fmt.Sprintf("%d changed", t.Change))
-	add(t.Replace, fmt.Sprintf("%d replaced", t.Replace))
-	add(t.Destroy, destroyed)
-	add(t.Move, fmt.Sprintf("%d moved", t.Move))
-	add(t.Forget, fmt.Sprintf("%d forgotten", t.Forget))
-	add(t.Import, fmt.Sprintf("%d imported", t.Import))
-	for _, c := range t.things() {
-		add(c.n, prose.Count(c.n, c.thing)+" "+c.done)
 	}
 	return words
 }

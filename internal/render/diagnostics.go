@@ -52,12 +52,12 @@ func (p *page) compacted(diags hcl.Diagnostics, more map[*hcl.Diagnostic][]hcl.R
 		}
 		at := ""
 		if placed(d) {
-			at = fmt.Sprintf(" (%s line %d)", d.Subject.Filename, d.Subject.Start.Line)
+			at = fmt.Sprintf("%s line %d", d.Subject.Filename, d.Subject.Start.Line)
 		}
 		if n := len(more[d]); n > 0 {
-			at = fmt.Sprintf(" (%s line %d and %s)", d.Subject.Filename, d.Subject.Start.Line, prose.Count(n, "more place"))
+			at += " and " + prose.Count(n, "more place")
 		}
-		p.flow(0, 2, join(inked(strong, "Warning:"), text(" "+d.Summary+at)))
+		p.flow(0, 2, join(inked(strong, "Warning:"), text(" "+d.Summary+given(at, " ("+at+")"))))
 	}
 	return errs
 }

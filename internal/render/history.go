@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"cosplay/internal/public"
@@ -13,32 +14,19 @@ import (
 
 // History shows events, one line each, which no screen breaks: programs read them, too.
 func History(w io.Writer, s Style, events []public.Event) {
+	s.Width = math.MaxInt
 	p := newPage(s)
-	rows := each(events, func(e public.Event) [4]string {
-		return [4]string{e.Time, actorWords(e), cmp.Or(e.Project, "-"), gpuWords(e)}
-	})
-	widths := [4]int{}
-	for i := range rows {
-		rows[i][0] = secondOf(rows[i][0])
-		for j, cell := range rows[i] {
-			widths[j] = max(widths[j], text(cell).width())
+	t := &table{gap: 2, columns: make([]column, 5)}
+	for _, e := range events {
+		what := text(p.eventWords(e))
+		if e.Outcome != "done" && e.Why != "" {
+			what = join(what, text("; "), inked(removed, e.Outcome+":"), text(" "+e.Why))
+		} else if e.Outcome != "done" {
+			what = join(what, text("; "), inked(removed, e.Outcome))
 		}
+		t.add(text(secondOf(e.Time)), text(actorWords(e)), text(cmp.Or(e.Project, "-")), text(gpuWords(e)), what)
 	}
-	for i, e := range events {
-		var out line
-		for j, cell := range rows[i] {
-			c := text(cell)
-			out = join(out, c, text(strings.Repeat(" ", widths[j]-c.width()+2)))
-		}
-		out = join(out, text(p.eventWords(e)))
-		switch {
-		case e.Outcome != "done" && e.Why != "":
-			out = join(out, text("; "), inked(removed, e.Outcome+":"), text(" "+e.Why))
-		case e.Outcome != "done":
-			out = join(out, text("; "), inked(removed, e.Outcome))
-		}
-		p.print(0, out)
-	}
+	p.table(t)
 	if len(events) == 0 {
 		p.print(0, text("Nothing is on record."))
 	}
@@ -47,7 +35,7 @@ func History(w io.Writer, s Style, events []public.Event) {
 
 // HistoryJSON is the same as data.
 func HistoryJSON(w io.Writer, events []public.Event) error {
-	return JSON(w, public.History{Format: public.V1, Events: each(events, func(e public.Event) public.Event { return e })})
+	return JSON(w, public.History{Format: public.V1, Events: list(events)})
 }
 
 // secondOf is a time in RFC 3339 without fractions.

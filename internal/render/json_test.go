@@ -96,7 +96,7 @@ func twins() map[string]func(io.Writer) error {
 		"fit":         func(o io.Writer) error { return FitJSON(o, view) },
 		"verify":      func(o io.Writer) error { return VerifyJSON(o, broken) },
 		"verify-none": func(o io.Writer) error { return VerifyJSON(o, VerifyView{}) },
-		"version":     func(o io.Writer) error { return VersionJSON(o, VersionView{Version: "0.1.0", Go: "go1.26"}) },
+		"version":     func(o io.Writer) error { return VersionJSON(o, public.Version{Version: "0.1.0", Go: "go1.26"}) },
 	}
 }
 

@@ -276,46 +276,45 @@ func (p *page) next(command string) {
 }
 
 // words is "7 to create, 0 to change, 0 to destroy; 1 GPU to set up; 1 image to build".
-func (t tally) words() line {
-	var words line
-	for _, c := range []struct {
-		n      int
-		what   string
-		ink    ink
-		always bool
-	}{
-		{t.Create, "to create", added, true}, {t.Change, "to change", strong, true}, {t.Replace, "to replace", replaced, false},
-		{t.Destroy, "to destroy", removed, true}, {t.Move, "to move", changed, false}, {t.Forget, "to forget", replaced, false},
-		{t.Import, "to import", added, false},
-	} {
-		if c.n == 0 && !c.always {
-			continue
-		}
-		if c.n == 0 {
-			c.ink = plain
-		}
-		if len(words) > 0 {
-			words = join(words, text(", "))
-		}
-		words = join(words, inked(c.ink, together(fmt.Sprintf("%d %s", c.n, c.what))))
-	}
-	for _, c := range t.things() {
-		if c.n > 0 {
+func (t tally) words() (words line) {
+	for _, c := range t.counts() {
+		switch what := together(fmt.Sprintf("%d to %s", c.n, c.toDo)); {
+		case c.n == 0 && !c.always:
+		case c.thing != "":
 			words = join(words, text("; "+together(prose.Count(c.n, c.thing)+" to "+c.toDo)))
+		case len(words) > 0:
+			words = join(words, text(", "), inked(c.ink, what))
+		default:
+			words = inked(c.ink, what)
 		}
 	}
 	return words
 }
 
-// thing is a count of something that is no session, with what is to be done and what was done with it.
-type thing struct {
+// counted is a number of sessions or, with a thing, of something else: what is to be done with them, and what was done.
+type counted struct {
 	n                 int
 	thing, toDo, done string
+	ink               ink
+	always            bool // shown if it is 0, too
 }
 
-func (t tally) things() []thing {
-	return []thing{{t.SetUp, "GPU", "set up", "set up"}, {t.GiveBack, "GPU", "give back", "given back"}, {t.Build, "image", "build", "built"},
-		{t.Pull, "image", "pull", "pulled"}, {t.Sweep, "leftover", "remove", "removed"}}
+func (t tally) counts() []counted {
+	all := []counted{
+		{t.Create, "", "create", "created", added, true}, {t.Change, "", "change", "changed", strong, true},
+		{t.Replace, "", "replace", "replaced", replaced, false}, {t.Destroy, "", "destroy", "destroyed", removed, true},
+		{t.Move, "", "move", "moved", changed, false}, {t.Forget, "", "forget", "forgotten", replaced, false},
+		{t.Import, "", "import", "imported", added, false},
+		{n: t.SetUp, thing: "GPU", toDo: "set up", done: "set up"}, {n: t.GiveBack, thing: "GPU", toDo: "give back", done: "given back"},
+		{n: t.Build, thing: "image", toDo: "build", done: "built"}, {n: t.Pull, thing: "image", toDo: "pull", done: "pulled"},
+		{n: t.Sweep, thing: "leftover", toDo: "remove", done: "removed"},
+	}
+	for i := range all {
+		if all[i].n == 0 {
+			all[i].ink = plain
+		}
+	}
+	return all
 }
 
 // nothingToDo reports that nothing changes, and what cosplay leaves alone.

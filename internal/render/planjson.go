@@ -29,7 +29,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 
 func differencesOf(v PlanView) public.Differences {
 	d := v.Plan.Diff
-	return public.Differences{HasDrift: d.Drifted(), Drift: driftsJSON(v.Live, d.Drift), Notes: words.Notes(v.Notes, v.Live),
+	return public.Differences{HasDrift: d.Drifted(), Drift: Drifts(v.Live, d.Drift), Notes: words.Notes(v.Notes, v.Live),
 		UnprovenLocks: each(d.Unproven, func(l diff.UnprovenLock) public.UnprovenLock { return public.UnprovenLock(l) }),
 		UnprovenSlices: each(d.Unowned, func(s diff.UnprovenSlice) public.UnprovenSlice {
 			return public.UnprovenSlice{Session: s.Session.String(), Slice: sliceJSON(s.Slice), UUID: s.UUID, SameBoot: s.SameBoot}
@@ -95,10 +95,8 @@ func outputChangesJSON(all []diff.OutputChange) []public.OutputChange {
 	})
 }
 
-// Drifts is the drift of a plan.
-func Drifts(p *plan.Plan, live resource.Live) []public.Drift { return driftsJSON(live, p.Diff.Drift) }
-
-func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
+// Drifts are drifts as data.
+func Drifts(live resource.Live, all []diff.Drift) []public.Drift {
 	return each(all, func(d diff.Drift) public.Drift {
 		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Informs: d.Informational,
 			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d),
@@ -174,6 +172,3 @@ func resetProjectOf(r ResetResult) public.ResetProject {
 func ids(steps []plan.Step) []string {
 	return each(steps, func(s plan.Step) string { return s.ID })
 }
-
-// FindingSubject names what a finding is about.
-func FindingSubject(d public.Drift, live resource.Live) string { return words.Found(d, live) }

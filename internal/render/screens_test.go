@@ -13,6 +13,7 @@ import (
 	"cosplay/catalog"
 	"cosplay/internal/apply"
 	"cosplay/internal/fit"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -313,10 +314,10 @@ func catalogScreens() []screen {
 		{"info", func(w io.Writer, s Style) { Target(w, s, targetOf("2060")) }},
 		{"info-pascal", func(w io.Writer, s Style) { Target(w, s, targetOf("1080-ti")) }},
 		{"version", func(w io.Writer, s Style) {
-			Version(w, s, VersionView{Version: "0.1.0", Go: "go1.26.0", Revision: "e1913ed"})
+			Version(w, s, public.Version{Version: "0.1.0", Go: "go1.26.0", Revision: "e1913ed"})
 		}},
 		{"version-lacking", func(w io.Writer, s Style) {
-			Version(w, s, VersionView{Version: "0.1.0", Go: "go1.26.0", Lacks: []string{"libnvidia-ml.so.1"}})
+			Version(w, s, public.Version{Version: "0.1.0", Go: "go1.26.0", Lacks: []string{"libnvidia-ml.so.1"}})
 		}},
 		{"fit-all", func(w io.Writer, s Style) {
 			for _, h := range catalog.Hosts() {

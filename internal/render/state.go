@@ -107,11 +107,9 @@ func (p *page) stateContainers(sessions []*resource.PriorSession) {
 // StateJSON writes the state as data, without its key: the key would make it possible to guess what hashes are made of.
 func StateJSON(w io.Writer, prior resource.Prior) error {
 	return JSON(w, public.State{Format: public.V1, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: prior.BootIDs,
-		GPUs: each(prior.GPUs, stateGPUOf), Sessions: each(prior.Sessions, stateSessionOf), Outputs: each(prior.Outputs, stateOutputOf),
+		GPUs: each(prior.GPUs, stateGPUOf), Sessions: each(prior.Sessions, stateSessionOf), Outputs: each(prior.Outputs, func(o resource.Output) public.StateOutput { return public.StateOutput(o) }),
 		LastRun: prior.LastRun, Missing: each(prior.Missing, resource.Address.String), Expired: each(prior.Expired, expiredOf), Forgotten: prior.Forgotten})
 }
-
-func stateOutputOf(o resource.Output) public.StateOutput { return public.StateOutput(o) }
 
 // StatePart is a part of a state.
 type StatePart struct {
@@ -181,25 +179,21 @@ func (p *page) stateSession(s resource.PriorSession) {
 	add("fit", fmt.Sprintf("at %s: FP32 %s, bandwidth %s, tensor %s", resource.Clock(s.Fit.ClockMHz),
 		fit.Percent(s.Fit.FP32Ratio()), fit.Percent(s.Fit.BandwidthRatio()), times(s.Fit.TensorRatio())))
 	add("runtime", s.Runtime)
+	body := "not created yet"
 	if s.Body != nil {
-		add(resource.RuntimeNamed(s.Runtime).Body, shortID(*s.Body))
-	} else {
-		add(resource.RuntimeNamed(s.Runtime).Body, "not created yet")
+		body = shortID(*s.Body)
 	}
+	add(resource.RuntimeNamed(s.Runtime).Body, body)
 	add("workspace", s.Workspace)
-	if len(s.Command) > 0 {
-		add("command", resource.CommandWords(s.Command))
-	}
-	if s.Compute != "" {
-		add("compute", s.Compute)
-	}
-	if s.Strict {
-		add("strict", "true")
-	}
-	if s.Capability != "" {
-		add("capability", s.Capability)
-	}
-	addLifetime(add, s)
+	add("command", given(len(s.Command), resource.CommandWords(s.Command)))
+	add("compute", s.Compute)
+	add("strict", given(s.Strict, "true"))
+	add("capability", s.Capability)
+	add("ttl", given(s.Lifetime.TTL, s.Lifetime.TTL.String()))
+	add("idle_timeout", given(s.Lifetime.IdleTimeout, s.Lifetime.IdleTimeout.String()))
+	add("stop_at", momentOf(s.Lifetime.StopAt))
+	add("up since", momentOf(s.UpAt))
+	add("extended to", momentOf(s.ExtendedTo))
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		add("env."+name, fmt.Sprintf("%q", s.Env[name]))
 	}
@@ -212,32 +206,18 @@ func (p *page) stateSession(s resource.PriorSession) {
 	p.table(t)
 }
 
-func addLifetime(add func(name, value string), s resource.PriorSession) {
-	if s.Lifetime.TTL != 0 {
-		add("ttl", s.Lifetime.TTL.String())
+// given is the text of a value; "" if it is zero.
+func given[T comparable](value T, words string) string {
+	if value == *new(T) {
+		return ""
 	}
-	if s.Lifetime.IdleTimeout != 0 {
-		add("idle_timeout", s.Lifetime.IdleTimeout.String())
-	}
-	if s.Lifetime.StopAt != 0 {
-		add("stop_at", s.Lifetime.StopAt.String())
-	}
-	if s.UpAt != 0 {
-		add("up since", s.UpAt.String())
-	}
-	if s.ExtendedTo != 0 {
-		add("extended to", s.ExtendedTo.String())
-	}
+	return words
 }
 
 func addContainer(add func(name, value string), b resource.ContainerSpec) {
-	if b.Name != "" {
-		add("name", b.Name)
-	}
+	add("name", b.Name)
 	add("image", b.Image+", pull "+b.Pull)
-	if len(b.Entrypoint) > 0 {
-		add("entrypoint", resource.CommandWords(b.Entrypoint))
-	}
+	add("entrypoint", given(len(b.Entrypoint), resource.CommandWords(b.Entrypoint)))
 	add("user", fmt.Sprintf("%s (uid %d, gid %d)", b.User.Name, b.User.UID, b.User.GID))
 	if b.SSH.Enabled {
 		port := "any port"
@@ -246,20 +226,14 @@ func addContainer(add func(name, value string), b resource.ContainerSpec) {
 		}
 		add("ssh", fmt.Sprintf("%s, %s, %s", b.SSH.Bind, port, prose.Count(len(b.SSH.AuthorizedKeys), "key")))
 	}
-	if b.Network != "" {
-		add("network", b.Network)
-	}
+	add("network", b.Network)
 	for _, p := range b.Ports {
 		add("port", p.String())
 	}
 	for _, v := range b.Volumes {
 		add("volume", words.Value(diff.Volumes{v}, resource.Live{}))
 	}
-	if b.Limits != (resource.Limits{}) {
-		add("limits", words.Value(diff.Limits(b.Limits), resource.Live{}))
-	}
-	if b.Sudo {
-		add("sudo", "without a password")
-	}
+	add("limits", given(b.Limits, words.Value(diff.Limits(b.Limits), resource.Live{})))
+	add("sudo", given(b.Sudo, "without a password"))
 	add("restart", b.Restart)
 }

@@ -263,7 +263,7 @@ func (p *page) unusable(h resource.Host) {
 func StatusJSON(w io.Writer, v StatusView) error {
 	f := newFleet(v)
 	s := public.Status{Format: public.V1, Sessions: f.sessionsJSON(), Missing: addresses(v.Prior.Missing),
-		Expired: each(v.Prior.Expired, expiredOf), Drift: driftsJSON(v.Live, v.Drift), HasDrift: v.drifted() > 0, Orphans: []public.Container{}}
+		Expired: each(v.Prior.Expired, expiredOf), Drift: Drifts(v.Live, v.Drift), HasDrift: v.drifted() > 0, Orphans: []public.Container{}}
 	s.Hosts = each(v.Live.Hosts, func(h resource.Host) public.Host {
 		s.Orphans = append(s.Orphans, each(v.orphans(h), containerOf)...)
 		return f.hostJSON(h)
@@ -339,7 +339,7 @@ func (f fleet) sessionsJSON() []public.SessionStatus {
 			left = new(int(end.Left(f.Now)))
 		}
 		all = append(all, public.SessionStatus{ExpiresAt: momentOf(end.At), ExpiresBy: string(end.Why), TimeLeft: left, Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
-			Workspace: s.Workspace, State: f.states[i], Unfinished: unfinished, Used: used[s.Address], Work: f.work(s.Address), Drift: driftsJSON(f.Live, f.drift[s.Address])})
+			Workspace: s.Workspace, State: f.states[i], Unfinished: unfinished, Used: used[s.Address], Work: f.work(s.Address), Drift: Drifts(f.Live, f.drift[s.Address])})
 	}
 	return all
 }

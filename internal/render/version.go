@@ -7,16 +7,8 @@ import (
 	"cosplay/internal/public"
 )
 
-// VersionView is what this build is.
-type VersionView struct {
-	Version  string
-	Go       string
-	Revision string   // of the source; "" if unknown
-	Lacks    []string // embedded libraries that the build does not have
-}
-
 // Version shows what this build is and what it lacks.
-func Version(w io.Writer, s Style, v VersionView) {
+func Version(w io.Writer, s Style, v public.Version) {
 	p := newPage(s)
 	from := v.Go
 	if v.Revision != "" {
@@ -30,6 +22,7 @@ func Version(w io.Writer, s Style, v VersionView) {
 }
 
 // VersionJSON writes what this build is as data.
-func VersionJSON(w io.Writer, v VersionView) error {
-	return JSON(w, public.Version{Format: public.V1, Version: v.Version, Go: v.Go, Revision: v.Revision, Lacks: list(v.Lacks)})
+func VersionJSON(w io.Writer, v public.Version) error {
+	v.Format, v.Lacks = public.V1, list(v.Lacks)
+	return JSON(w, v)
 }

@@ -14,6 +14,7 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/capacity"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
@@ -44,10 +45,7 @@ func (a attempt) largest() *resource.ProgramReport {
 // tryAll runs the command on cards, on as many at a time as the machine has room for. One that fails beside others, and not for lack of
 // memory, runs again alone: two may need the same port or file.
 func (f *finder) tryAll(ctx context.Context, cards []int) {
-	var names []string
-	for _, card := range cards {
-		names = append(names, render.CardName(f.search.Cards[card].Target()))
-	}
+	names := prose.Each(cards, func(card int) string { return render.CardName(f.search.Cards[card].Target()) })
 	fmt.Fprintf(f.Err, "Running on %s ...\n", strings.Join(names, ", "))
 	var (
 		lock  sync.Mutex

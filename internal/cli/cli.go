@@ -204,6 +204,9 @@ func (inv *invocation) root() *cobra.Command {
 	}
 	group(root)
 	root.AddCommand(agentCommand(), enterCommand())
+	for _, name := range laterCommands {
+		root.AddCommand(later(name))
+	}
 	inv.helpful(root)
 	inv.completes(root)
 	root.SetHelpCommandGroupID("Other commands:")

@@ -11,6 +11,7 @@ import (
 	"cosplay/catalog"
 	"cosplay/internal/config"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 	"cosplay/internal/watch"
@@ -184,9 +185,7 @@ func plannedNames(inv *invocation, _ *cobra.Command, typed string) []cobra.Compl
 
 // sessionsOf are the sessions of the state, and those of the configuration that are not in it.
 func sessionsOf(intent *config.Intent, prior resource.Prior) (made, unmade []resource.Session) {
-	for _, s := range prior.Sessions {
-		made = append(made, s.Session)
-	}
+	made = prose.Each(prior.Sessions, func(s resource.PriorSession) resource.Session { return s.Session })
 	for _, s := range intent.Sessions {
 		if _, exists := prior.Session(s.Address); !exists {
 			unmade = append(unmade, resource.Session{Address: s.Address, Target: s.Target})
@@ -240,41 +239,25 @@ func targetNames(_ *invocation, cmd *cobra.Command, typed string) (all []cobra.C
 	return all
 }
 
-func catalogHosts(*invocation, *cobra.Command, string) (all []cobra.Completion) {
-	for _, h := range catalog.Hosts() {
-		all = append(all, cobra.CompletionWithDesc(h.Key, h.Model.Name))
-	}
-	return all
+func catalogHosts(*invocation, *cobra.Command, string) []cobra.Completion {
+	return prose.Each(catalog.Hosts(), func(h catalog.Host) string { return cobra.CompletionWithDesc(h.Key, h.Model.Name) })
 }
 
-func hostNames(inv *invocation, _ *cobra.Command, _ string) (all []cobra.Completion) {
+func hostNames(inv *invocation, _ *cobra.Command, _ string) []cobra.Completion {
 	intent, _ := inv.glance()
-	for _, h := range intent.Hosts {
-		all = append(all, cobra.CompletionWithDesc(h.Name, h.Simulate))
-	}
-	return all
+	return prose.Each(intent.Hosts, func(h config.Host) string { return cobra.CompletionWithDesc(h.Name, h.Simulate) })
 }
 
-func outputNames(inv *invocation, _ *cobra.Command, _ string) (all []cobra.Completion) {
+func outputNames(inv *invocation, _ *cobra.Command, _ string) []cobra.Completion {
 	_, prior := inv.glance()
-	for _, o := range prior.Outputs {
-		all = append(all, o.Name)
-	}
-	return all
+	return prose.Each(prior.Outputs, func(o resource.Output) string { return o.Name })
 }
 
-func variableNames(inv *invocation, _ *cobra.Command, _ string) (all []cobra.Completion) {
+func variableNames(inv *invocation, _ *cobra.Command, _ string) []cobra.Completion {
 	intent, _ := inv.glance()
-	for _, v := range intent.Variables {
-		all = append(all, v.Name+"=")
-	}
-	return all
+	return prose.Each(intent.Variables, func(v config.Variable) string { return v.Name + "=" })
 }
 
-func simKeys(*invocation, *cobra.Command, string) (all []cobra.Completion) {
-	for _, key := range sim.Keys() {
-		name, _, _ := strings.Cut(key, " ")
-		all = append(all, name)
-	}
-	return all
+func simKeys(*invocation, *cobra.Command, string) []cobra.Completion {
+	return prose.Each(sim.Keys(), func(key string) string { return strings.Fields(key)[0] })
 }

@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/terminal"
@@ -135,11 +136,8 @@ func (inv *invocation) fmtInput(o fmtOptions) error {
 
 func (inv *invocation) printFormatted(changed []formatted, o fmtOptions) error {
 	if inv.json {
-		paths := []string{}
-		for _, one := range changed {
-			paths = append(paths, one.path)
-		}
-		return render.JSON(inv.Out, public.Formatted{Format: public.V1, Changed: paths, Written: !o.check})
+		paths := prose.Each(changed, func(one formatted) string { return one.path })
+		return render.JSON(inv.Out, public.Formatted{Format: public.V1, Changed: append([]string{}, paths...), Written: !o.check})
 	}
 	for _, one := range changed {
 		fmt.Fprintln(inv.Out, one.path)

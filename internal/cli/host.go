@@ -80,10 +80,7 @@ func (inv *invocation) exportHost(ctx context.Context, name, out string) error {
 // readHost reads the GPUs of the host with the name; "" is the only one.
 func readHost(ctx context.Context, p *opened, name string) (resource.Host, error) {
 	hosts := p.Intent.Hosts
-	var names []string
-	for _, h := range hosts {
-		names = append(names, h.Name)
-	}
+	names := prose.Each(hosts, func(h config.Host) string { return h.Name })
 	switch {
 	case name != "" && !slices.Contains(names, name):
 		return resource.Host{}, fmt.Errorf("there is no host %q; there is %s", name, strings.Join(names, ", "))

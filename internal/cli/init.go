@@ -84,10 +84,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		if models, err = inv.thisMachine(ctx); err != nil {
 			return err
 		}
-		var names []string
-		for _, m := range models {
-			names = append(names, m.Name)
-		}
+		names := prose.Each(models, func(m resource.Model) string { return m.Name })
 		found = strings.Join(prose.Numbered(names), ", ")
 	}
 	if len(models) == 0 {
@@ -181,11 +178,7 @@ func (inv *invocation) thisMachine(ctx context.Context) ([]resource.Model, error
 	if err != nil {
 		return nil, nil // without NVML, the starter simulates
 	}
-	var models []resource.Model
-	for _, g := range live.Hosts[0].GPUs {
-		models = append(models, g.Model)
-	}
-	return models, nil
+	return prose.Each(live.Hosts[0].GPUs, func(g resource.GPU) resource.Model { return g.Model }), nil
 }
 
 // starterText writes the starter file; config.Format lays it out.

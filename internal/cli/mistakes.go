@@ -23,6 +23,19 @@ var (
 	laterFlags    = []string{"log-level"}
 )
 
+// later is a command that is planned.
+func later(name string) *cobra.Command {
+	return &cobra.Command{
+		Use:                name,
+		Short:              "Not yet part of cosplay",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return fmt.Errorf("%s is not yet part of cosplay; cosplay --help lists what is", cmd.CommandPath())
+		},
+	}
+}
+
 // group makes a command that only has subcommands show its help, and refuse unknown ones.
 func group(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
@@ -89,9 +102,6 @@ func twoDashes(root *cobra.Command, args []string) []string {
 func unknownCommand(cmd *cobra.Command, name string, rest ...string) error {
 	if instead, is := terraformCommands[name]; is {
 		return fmt.Errorf("%q is not a command of %s: %s", name, cmd.CommandPath(), instead)
-	}
-	if slices.Contains(laterCommands, name) {
-		return fmt.Errorf("%s %s is not yet part of cosplay; cosplay --help lists what is", cmd.CommandPath(), name)
 	}
 	hint := cmd.CommandPath() + " --help lists the commands"
 	if instead, is := gpuCosplayCommands[name]; is {
@@ -173,7 +183,7 @@ func flagMistake(cmd *cobra.Command, err error) error {
 // valueWords say what a flag's value has to be, by the type of the flag.
 var valueWords = map[string]string{
 	"int":        "a whole number",
-	"steps":      "a number of at least 1 step",
+	"steps":      "a whole number of at least 1 step",
 	"bool":       "true or false",
 	"NAME=VALUE": "a name and a value, like --var image=cosplay:latest",
 	"duration":   "a time like 30s or 5m",

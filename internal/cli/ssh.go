@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
 )
@@ -75,17 +76,14 @@ func (inv *invocation) runSSH(ctx context.Context, name string, flags, argv []st
 	if err != nil {
 		return err
 	}
-	var args []string
-	for _, option := range login.Options() {
-		args = append(args, "-o", option.Name+"="+option.Value)
-	}
-	args = slices.Concat(args, flags, []string{"--", login.Host}, argv)
+	options := repeated("-o", prose.Each(login.Options(), func(o project.SSHOption) string { return o.Name + "=" + o.Value }))
+	args := slices.Concat([]string{"ssh"}, options, flags, []string{"--", login.Host}, argv)
 	// This process becomes ssh, which handles signals and the terminal, so no agent waits
 	// while a login lasts for days.
 	if err := in.Close(); err != nil {
 		return err
 	}
-	return syscall.Exec(client, append([]string{"ssh"}, args...), os.Environ())
+	return syscall.Exec(client, args, os.Environ())
 }
 
 // lastLogin is the login that the last run left, where the hosts could not be read because of the cause.

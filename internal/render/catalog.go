@@ -303,13 +303,10 @@ func figuresOf(f resource.Fit) public.Figures {
 
 // FitJSON writes the fits as data.
 func FitJSON(w io.Writer, v FitView) error {
-	out := public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: hostfile.Model(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
+	return JSON(w, public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: hostfile.Model(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
+		Error:      errorText(v.Err),
 		Candidates: each(v.Candidates, figuresOf), Limits: list(v.Limits),
 		Shares: each(v.Shares, func(s place.Share) public.Share {
 			return public.Share{Sharing: string(s.Sharing), Sessions: s.Sessions, Profile: s.Slice.Profile, Percent: s.Slice.Percent, Alone: figuresOf(s.Alone), Busy: figuresOf(s.Busy)}
-		})}
-	if v.Err != nil {
-		out.Error = v.Err.Error()
-	}
-	return JSON(w, out)
+		})})
 }

@@ -304,13 +304,13 @@ func secondsWords(s float64) string {
 
 // FitsJSON writes what fits found out as data.
 func FitsJSON(w io.Writer, v FitsView) error {
-	out := public.Capacity{Format: public.V1, Command: v.Argv, Compute: v.Compute, PeakMiB: v.PeakMiB, Needed: []public.NeededCard{}, Cards: each(v.Verdicts, v.cardOf)}
+	out := public.Capacity{Format: public.V1, Command: v.Argv, Compute: v.Compute, PeakMiB: v.PeakMiB, Cards: each(v.Verdicts, v.cardOf),
+		Needed: each(v.Needed, func(t resource.Target) public.NeededCard {
+			return public.NeededCard{Target: t.Key, Runs: v.on(t).Result.Runs()}
+		})}
 	if best := v.smallest(); best != nil {
 		t := best.Card.Target()
 		out.Smallest = &public.SmallestCard{Target: t.Key, Name: t.ShortName(), MemoryMiB: t.MemoryMiB, HeadroomMiB: best.HeadroomMiB()}
-	}
-	for _, t := range v.Needed {
-		out.Needed = append(out.Needed, public.NeededCard{Target: t.Key, Runs: v.on(t).Result.Runs()})
 	}
 	if v.Peak != nil {
 		out.Peak, out.Step = memoryUseOf(v.Peak.Fullest), trainingStepOf(v.work())

@@ -38,6 +38,14 @@ func figure(x float64) *float64 {
 	return new(math.Round(x*1e6) / 1e6)
 }
 
+// errorText is "" for no error.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
 // watts turns mW into W.
 func watts(mw int) float64 { return float64(mw) / 1000 }
 

@@ -274,7 +274,7 @@ func (p *page) machineSummary(v MachineView) {
 // MachineJSON writes this machine as data.
 func MachineJSON(w io.Writer, v MachineView) error {
 	f := newFleet(v.withLocks())
-	out := public.Machine{Format: public.V1, Waiting: []public.Waiting{}, Projects: each(v.tenants(), func(t *tenant) public.MachineProject { return v.projectJSON(f, t) })}
+	out := public.Machine{Format: public.V1, Unread: errorText(v.Unread), Waiting: []public.Waiting{}, Projects: each(v.tenants(), func(t *tenant) public.MachineProject { return v.projectJSON(f, t) })}
 	for _, h := range v.Live.Hosts {
 		for _, w := range h.Queue {
 			out.Waiting = append(out.Waiting, public.Waiting{User: w.User, GPUs: w.GPUs})
@@ -286,9 +286,6 @@ func MachineJSON(w io.Writer, v MachineView) error {
 			}
 			out.Host = &host
 		}
-	}
-	if v.Unread != nil {
-		out.Unread = v.Unread.Error()
 	}
 	return JSON(w, out)
 }

@@ -85,13 +85,10 @@ func MatrixJSON(w io.Writer, v MatrixView) error {
 }
 
 func choiceOf(c Choice) public.Choice {
-	out := public.Choice{Target: c.Target.Key, Name: c.Target.Name, MemoryMiB: c.Target.MemoryMiB}
-	if c.Err != nil {
-		out.Error = c.Err.Error()
-		return out
+	out := public.Choice{Target: c.Target.Key, Name: c.Target.Name, MemoryMiB: c.Target.MemoryMiB, Error: errorText(c.Err)}
+	if c.Err == nil {
+		out.Fit = new(figuresOf(c.Fit))
 	}
-	figures := figuresOf(c.Fit)
-	out.Fit = &figures
 	return out
 }
 

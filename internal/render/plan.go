@@ -398,9 +398,6 @@ func foreignWords(v PlanView) string {
 
 // suggest is a command to copy.
 func suggest(command string, arguments []string) string {
-	words := []string{"cosplay", command}
-	for _, a := range arguments {
-		words = append(words, together(terminal.ShellWord(a)))
-	}
-	return strings.Join(words, " ")
+	words := each(arguments, func(a string) string { return together(terminal.ShellWord(a)) })
+	return strings.Join(append([]string{"cosplay", command}, words...), " ")
 }

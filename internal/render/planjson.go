@@ -130,14 +130,11 @@ func failureOf(v AppliedView, f apply.Failure) public.Failure {
 
 // AppliedJSON writes the result of a run as data.
 func AppliedJSON(w io.Writer, v AppliedView) error {
-	out := public.Applied{Format: public.V1, Destroy: v.Destroy, Summary: public.Achieved(achieved(v)), Done: list(v.Result.Done),
+	out := public.Applied{Format: public.V1, Error: errorText(v.Err), Destroy: v.Destroy, Summary: public.Achieved(achieved(v)), Done: list(v.Result.Done),
 		Sessions: each(v.Result.Prior.Sessions, madeOf), Ended: each(v.ended(), endedOf),
 		Failures: each(v.Result.Failures, func(f apply.Failure) public.Failure { return failureOf(v, f) }), NotTried: ids(v.Result.NotTried), Unrestored: unrestored(v),
 		Interrupted: v.Result.Interrupted, TookSeconds: v.Took.Seconds(), Serial: v.Result.Prior.Serial, NotCompleted: addresses(v.Plan.Diff.Stuck),
 		Outputs: outputsJSON(v.Outputs), Diagnostics: diagnosticsJSON(v.Checks, v.Files)}
-	if v.Err != nil {
-		out.Error = v.Err.Error()
-	}
 	if v.Verify != nil {
 		out.Verify = new(v.Verify.json())
 	}

@@ -176,10 +176,7 @@ func (p *page) unproven(all []resource.Body) {
 	if len(all) == 0 {
 		return
 	}
-	var names []string
-	for _, c := range all {
-		names = append(names, together(resource.BodyName(c.Session)+" ("+shortID(c)+")"))
-	}
+	names := each(all, func(c resource.Body) string { return together(resource.BodyName(c.Session) + " (" + shortID(c) + ")") })
 	p.flow(2, 4, join(inked(drifted, "Not proven: "), text(fmt.Sprintf("the key of the state is lost, so only their labels and names say that these are the project's: %s. If other users create containers here, check these: docker inspect.", strings.Join(names, ", ")))))
 }
 

@@ -187,7 +187,7 @@ func (a *applying) Approve(ctx context.Context, outlook project.Outlook, diags h
 		return asks, err
 	}
 	if !a.json {
-		render.Plan(a.Out, a.style(a.Out), view)
+		render.Show(a.Out, a.style(a.Out), view)
 	}
 	question := "Apply these changes?"
 	if a.o.destroy {
@@ -264,7 +264,7 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 			view.Verify = &found
 		}
 	}
-	if err := printView(a.invocation, view, render.Applied, render.AppliedJSON); err != nil {
+	if err := a.print(view); err != nil {
 		return err
 	}
 	switch {

@@ -43,7 +43,7 @@ With --on or --max-error only those that the GPU of a host has the memory for, a
 					return err
 				}
 			}
-			return printView(inv, view, render.Targets, render.TargetsJSON)
+			return inv.print(view)
 		},
 	}
 	flags := cmd.Flags()
@@ -110,7 +110,7 @@ func (inv *invocation) info() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printView(inv, target, render.Target, render.TargetJSON)
+			return inv.print(render.TargetView{Target: target})
 		},
 	}
 }
@@ -173,7 +173,7 @@ The host is the project's (or this machine); with --on it is one of the catalog,
 			if sharing {
 				view.Shares = place.Shares(view.Model, t, options)
 			}
-			return cmp.Or(printView(inv, view, render.Fit, render.FitJSON), exitIf(view.Err != nil, exitError))
+			return cmp.Or(inv.print(view), exitIf(view.Err != nil, exitError))
 		},
 	}
 	flags := cmd.Flags()
@@ -216,7 +216,7 @@ func (inv *invocation) fitMatrix(ctx context.Context, o resource.FitOptions, on 
 	if csv {
 		return render.MatrixCSV(inv.Out, view)
 	}
-	return printView(inv, view, render.Matrix, render.MatrixJSON)
+	return inv.print(view)
 }
 
 // ratio reads a share as the configuration has it: "10%" or 0.1.

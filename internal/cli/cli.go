@@ -292,12 +292,12 @@ func (inv *invocation) open(o project.Options) (*opened, error) {
 	return &opened{p, files, diags}, nil
 }
 
-// printView prints a view as JSON with --json, otherwise as text.
-func printView[V any](inv *invocation, view V, text func(io.Writer, render.Style, V), json func(io.Writer, V) error) error {
+// print prints a view as JSON with --json, otherwise as text.
+func (inv *invocation) print(view render.View) error {
 	if inv.json {
-		return json(inv.Out, view)
+		return render.JSON(inv.Out, view)
 	}
-	text(inv.Out, inv.style(inv.Out), view)
+	render.Show(inv.Out, inv.style(inv.Out), view)
 	return nil
 }
 

@@ -280,5 +280,5 @@ func (f *finder) print(view render.FitsView) error {
 	if f.flags.markdown {
 		return render.FitsMarkdown(f.Out, f.style(f.Out), view)
 	}
-	return printView(f.invocation, view, render.Fits, render.FitsJSON)
+	return f.invocation.print(view)
 }

@@ -58,5 +58,5 @@ func (inv *invocation) runHistory(ctx context.Context, o historyOptions) error {
 		of := o.user == "" || e.User == o.user || e.For == o.user || fmt.Sprint(e.UID) == o.user
 		return !of || uuid != "" && e.GPU != uuid || project.EventTime(e).Before(begin)
 	})
-	return printView(inv, events, render.History, render.HistoryJSON)
+	return inv.print(render.EventsView(events))
 }

@@ -70,5 +70,5 @@ func (inv *invocation) runImport(ctx context.Context, name, id string, autoAppro
 		return err
 	}
 	view.Serial = prior.Serial
-	return printView(inv, view, render.Imported, render.ImportedJSON)
+	return inv.print(view)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -15,20 +14,24 @@ import (
 )
 
 func (inv *invocation) status() *cobra.Command {
-	return inv.looking("status", "Show hosts, GPUs and sessions as they are now", render.Status, render.StatusJSON, render.Machine)
+	return inv.looking("status", "Show hosts, GPUs and sessions as they are now",
+		func(v render.StatusView) render.View { return v }, func(v render.MachineView) render.View { return v })
 }
 
 func (inv *invocation) ps() *cobra.Command {
-	return inv.looking("ps", "List the sessions as they are now", render.Sessions, render.SessionsJSON, render.MachineSessions)
+	return inv.looking("ps", "List the sessions as they are now",
+		func(v render.StatusView) render.View { return render.SessionsView{StatusView: v} },
+		func(v render.MachineView) render.View { return render.MachineSessionsView{MachineView: v} })
 }
 
 func (inv *invocation) slotMap() *cobra.Command {
-	return inv.looking("map", "Draw which slots of which GPU are taken", render.Map, render.StatusJSON, render.MachineMap)
+	return inv.looking("map", "Draw which slots of which GPU are taken",
+		func(v render.StatusView) render.View { return render.MapView{StatusView: v} },
+		func(v render.MachineView) render.View { return render.MachineMapView{MachineView: v} })
 }
 
 // looking is a command that reads state and hosts, and shows them; in a folder without a project, this machine.
-func (inv *invocation) looking(name, short string, text func(io.Writer, render.Style, render.StatusView), json func(io.Writer, render.StatusView) error,
-	machine func(io.Writer, render.Style, render.MachineView)) *cobra.Command {
+func (inv *invocation) looking(name, short string, ofProject func(render.StatusView) render.View, ofMachine func(render.MachineView) render.View) *cobra.Command {
 	return &cobra.Command{
 		Use:   name,
 		Short: short,
@@ -43,12 +46,12 @@ In a folder with neither a configuration nor a state: those of this machine, wit
 				if err != nil {
 					return err
 				}
-				return printView(inv, view, machine, render.MachineJSON)
+				return inv.print(ofMachine(view))
 			}
 			if err != nil {
 				return err
 			}
-			return printView(inv, view, text, json)
+			return inv.print(ofProject(view))
 		},
 	}
 }
@@ -111,7 +114,7 @@ func (inv *invocation) show() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printView(inv, prior, render.State, render.StateJSON)
+			return inv.print(render.StateView{Prior: prior})
 		},
 	}
 }
@@ -132,5 +135,5 @@ func (inv *invocation) showPlan(ctx context.Context, p *opened, path string) err
 	} else if err != nil {
 		return err
 	}
-	return printView(inv, view, render.Plan, render.PlanJSON)
+	return inv.print(view)
 }

@@ -78,8 +78,7 @@ func (inv *invocation) runOutput(name string, raw bool) error {
 		_, _ = io.WriteString(terminal.Raw(inv.Out), text)
 		return nil
 	}
-	text := func(w io.Writer, _ render.Style, one config.Output) { fmt.Fprintln(w, render.OutputText(one)) }
-	return printView(inv, one, text, render.OutputJSON)
+	return inv.printOutput(inv.Out, one)
 }
 
 func (inv *invocation) printOutputs(all []config.Output) error {
@@ -87,7 +86,7 @@ func (inv *invocation) printOutputs(all []config.Output) error {
 		fmt.Fprintln(inv.Err, "The state has no outputs. An output block and cosplay apply make one.")
 		return nil
 	}
-	return printView(inv, all, render.OutputList, render.OutputsJSON)
+	return inv.print(render.OutputsView(all))
 }
 
 // remembered reads outputs as the state has them: sensitive ones without a value.
@@ -224,8 +223,16 @@ func (inv *invocation) answer(out, errs io.Writer, eval project.Eval, typed stri
 		return false
 	}
 	if inv.json {
-		return render.OutputJSON(out, config.Output{Value: v.Redacted}) == nil
+		v = config.Output{Value: v.Redacted}
 	}
-	fmt.Fprintln(out, render.OutputText(v))
-	return true
+	return inv.printOutput(out, v) == nil
+}
+
+// printOutput prints one value alone.
+func (inv *invocation) printOutput(out io.Writer, one config.Output) error {
+	if inv.json {
+		return render.OutputJSON(out, one)
+	}
+	_, err := fmt.Fprintln(out, render.OutputText(one))
+	return err
 }

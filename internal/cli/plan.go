@@ -155,7 +155,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	case o.markdown:
 		err = render.PlanMarkdown(inv.Out, inv.style(inv.Out), view)
 	default:
-		err = printView(inv, view, render.Plan, render.PlanJSON)
+		err = inv.print(view)
 	}
 	if o.driftOnly {
 		announce.deliver(ctx, p.Project, outlook)

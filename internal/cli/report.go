@@ -18,7 +18,7 @@ A program writes its figures about every second and at its end; the last 32 are 
 			if err != nil {
 				return err
 			}
-			return printView(inv, render.ReportView{Sessions: sessions, Reports: p.Reports(now.Prior, p.Used(now.Prior, now.Live))}, render.Reports, render.ReportsJSON)
+			return inv.print(render.ReportView{Sessions: sessions, Reports: p.Reports(now.Prior, p.Used(now.Prior, now.Live))})
 		},
 	}
 }

@@ -106,7 +106,7 @@ func (inv *invocation) carryOutReset(ctx context.Context, p *project.Project, r 
 		failed = failed || d.Err != nil || len(d.Result.Failures) > 0 || len(d.Round.Plan.Diff.Unrestored()) > 0
 	}
 	done.Aside, done.Left, done.Err = recovery.Settle(p, r, results)
-	if err := printView(inv, done, render.ResetDone, render.ResetJSON); err != nil {
+	if err := inv.print(done); err != nil {
 		return err
 	}
 	return cmp.Or(exitIf(failed || done.Err != nil, exitError), exitIf(interrupted, exitInterrupted))

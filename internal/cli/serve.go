@@ -20,7 +20,7 @@ type statusPage struct{ last atomic.Pointer[[]byte] }
 
 func (s *statusPage) show(v render.StatusView) {
 	var page bytes.Buffer
-	if err := render.StatusJSON(&page, v); err == nil { // a buffer takes everything
+	if err := render.JSON(&page, v); err == nil { // a buffer takes everything
 		text := page.Bytes()
 		s.last.Store(&text)
 	}

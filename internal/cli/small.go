@@ -79,7 +79,7 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 			done := inv.slow("Checking the hosts")
 			view := render.DoctorView{Findings: selftest.Checkup(cmd.Context(), p.Project)}
 			done()
-			return cmp.Or(printView(inv, view, render.Doctor, render.DoctorJSON), exitIf(view.Missing() > 0, exitError))
+			return cmp.Or(inv.print(view), exitIf(view.Missing() > 0, exitError))
 		},
 	}
 	cmd.Flags().BoolVar(&systemd, "systemd", false, "print units for systemd instead: a socket by which users have GPUs changed, without sudo; and for the project in the folder a loop, a boot unit and a timer")

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,8 +35,7 @@ func (inv *invocation) stateList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := func(w io.Writer, _ render.Style, part render.StatePart) { render.StateList(w, part) }
-			return printView(inv, part, list, render.StateListJSON)
+			return inv.print(part)
 		},
 	}
 }
@@ -55,8 +53,7 @@ func (inv *invocation) stateShow() *cobra.Command {
 			if n := len(part.Sessions); n > 1 {
 				return fmt.Errorf("%q means %d sessions; name one of them, as %s", args[0], n, part.Sessions[0].Address)
 			}
-			text := func(w io.Writer, s render.Style, part render.StatePart) { render.StateShow(w, s, prior, part) }
-			return printView(inv, part, text, render.StateShowJSON)
+			return inv.print(render.StateItem{StatePart: part, Prior: prior})
 		},
 	}
 }
@@ -160,7 +157,7 @@ func (inv *invocation) runMove(ctx context.Context, from, to string, o editOptio
 		}
 		view.Serial = next.Serial
 	}
-	return printView(inv, view, render.Moved, render.MovedJSON)
+	return inv.print(view)
 }
 
 func (inv *invocation) stateRemove() *cobra.Command {
@@ -211,7 +208,7 @@ func (inv *invocation) runRemove(ctx context.Context, typed []string, autoApprov
 		}
 		view.Serial = next.Serial
 	}
-	return printView(inv, view, render.ForgottenDone, render.ForgottenJSON)
+	return inv.print(view)
 }
 
 type rebuildOptions struct {
@@ -265,5 +262,5 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 	if view.Prior, view.Aside, err = recovery.WriteRebuilt(p.Project, r); err != nil {
 		return err
 	}
-	return printView(inv, view, render.RebuiltDone, render.RebuiltJSON)
+	return inv.print(view)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +40,7 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 	if seen.Held {
 		return heldWords(p.Store.Path, seen)
 	}
-	view := render.UnlockView{State: p.Store.Path, Note: seen.By}
+	view := render.UnlockView{State: p.Store.Path, Note: seen.By, Flags: inv.flags()}
 	if seen.By != nil {
 		if err := inv.mayAsk(!autoApprove, ""); err != nil {
 			return err
@@ -63,8 +62,7 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 		return err
 	}
 	view.Interrupted = (*render.InterruptedRun)(run)
-	text := func(w io.Writer, s render.Style, v render.UnlockView) { render.Unlock(w, s, v, inv.flags()) }
-	return printView(inv, view, text, render.UnlockJSON)
+	return inv.print(view)
 }
 
 // heldWords is the error for a lock that a live process has.

@@ -49,7 +49,7 @@ func (inv *invocation) runVerify(ctx context.Context, names []string, o selftest
 
 func (inv *invocation) printVerified(view render.VerifyView, err error) error {
 	if err == nil {
-		err = printView(inv, view, render.Verify, render.VerifyJSON)
+		err = inv.print(view)
 	}
 	return cmp.Or(err, exitIf(view.Failed() > 0, exitError))
 }

@@ -31,7 +31,7 @@ func (inv *invocation) version() *cobra.Command {
 					}
 				}
 			}
-			return printView(inv, view, render.Version, render.VersionJSON)
+			return inv.print(render.VersionView{Version: view})
 		},
 	}
 }

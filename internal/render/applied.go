@@ -43,8 +43,7 @@ type AppliedView struct {
 }
 
 // Applied shows the result of a run: each failure with what is left of it, the counts, and the next command.
-func Applied(w io.Writer, s Style, v AppliedView) {
-	p := newPage(s)
+func (v AppliedView) draw(p *page) {
 	for _, f := range v.Result.Failures {
 		p.gap()
 		p.failure(v, f)
@@ -67,8 +66,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 		p.verified(*v.Verify)
 	}
 	p.diagnostics(slices.Concat(v.Far, v.Checks), v.Files)
-	p.flush(w)
-	Outputs(w, s, v.Outputs)
+	p.outputsAfter(v.Outputs)
 }
 
 // Failures shows the steps that failed.

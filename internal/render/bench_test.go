@@ -9,7 +9,7 @@ import (
 func BenchmarkPlan(b *testing.B) {
 	v := wide(143, 143).view()
 	for b.Loop() {
-		Plan(io.Discard, Style{}, v)
+		Show(io.Discard, Style{}, v)
 	}
 }
 
@@ -18,6 +18,6 @@ func BenchmarkStatus(b *testing.B) {
 	v := wide(143, 143).applied().status()
 	b.ResetTimer()
 	for b.Loop() {
-		Status(io.Discard, Style{}, v)
+		Show(io.Discard, Style{}, v)
 	}
 }

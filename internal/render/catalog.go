@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
 	"cosplay/internal/fit"
@@ -22,13 +21,10 @@ type TargetsView struct {
 	MaxError  *float64 // in FP32, a ratio; nil if only the memory counts
 }
 
-// Targets shows the catalog, grouped by architecture.
-func Targets(w io.Writer, s Style, v TargetsView) {
-	p := newPage(s)
+func (v TargetsView) draw(p *page) {
 	targets := v.Targets
 	if len(targets) == 0 {
 		p.flow(0, 0, text("There is no such target. cosplay ls without a filter lists all."))
-		p.flush(w)
 		return
 	}
 	t := &table{columns: []column{{title: "TARGET"}, {title: "SMs", right: true}, {title: "VRAM", right: true}, {title: "FP32 TFLOPS", right: true},
@@ -49,7 +45,6 @@ func Targets(w io.Writer, s Style, v TargetsView) {
 	} else {
 		p.next("cosplay fit " + targets[0].Key + onFlag(v.On))
 	}
-	p.flush(w)
 }
 
 // count states how many targets there are, and what they have in common.
@@ -82,14 +77,14 @@ func tensor(tflops float64) string {
 	return fmt.Sprintf("%.1f", tflops)
 }
 
-// TargetsJSON writes targets as data.
-func TargetsJSON(w io.Writer, v TargetsView) error {
-	return JSON(w, public.Targets{Format: public.V1, Model: v.Model, MaxError: v.MaxError, Targets: each(v.Targets, func(t resource.Target) public.Target { return public.Target(t) })})
+func (v TargetsView) data() any {
+	return public.Targets{Format: public.V1, Model: v.Model, MaxError: v.MaxError, Targets: each(v.Targets, func(t resource.Target) public.Target { return public.Target(t) })}
 }
 
-// Target shows all that the catalog knows of one target.
-func Target(w io.Writer, s Style, t resource.Target) {
-	p := newPage(s)
+// TargetView is one target, with all that the catalog knows of it.
+type TargetView struct{ resource.Target }
+
+func (t TargetView) draw(p *page) {
 	p.print(0, join(inked(strong, t.Name), inked(dim, "  "+t.Key)))
 	p.gap()
 	rows := &table{indent: 2, columns: []column{{}, {prose: true}}}
@@ -102,13 +97,12 @@ func Target(w io.Writer, s Style, t resource.Target) {
 	rows.fact("board power", fmt.Sprintf("%d W", t.PowerW))
 	rows.fact("PCIe", fmt.Sprintf("generation %d", t.PCIeGeneration))
 	rows.fact("FP32", number(t.FP32TFLOPS)+" TFLOPS")
-	rows.fact("tensor", tensorWords(t))
+	rows.fact("tensor", tensorWords(t.Target))
 	rows.fact("types", strings.ToUpper(strings.Join(t.TensorTypes, ", ")))
 	rows.fact("source", t.Source)
 	p.table(rows)
 	p.gap()
 	p.next("cosplay fit " + t.Key)
-	p.flush(w)
 }
 
 // tensorWords lists the dense rates of the tensor cores.
@@ -132,9 +126,8 @@ func tensorWords(t resource.Target) string {
 	return strings.Join(rates, ", ") + ", dense"
 }
 
-// TargetJSON writes one target as data.
-func TargetJSON(w io.Writer, t resource.Target) error {
-	return JSON(w, public.TargetInfo{Format: public.V1, Target: public.Target(t)})
+func (t TargetView) data() any {
+	return public.TargetInfo{Format: public.V1, Target: public.Target(t.Target)}
 }
 
 // FitView is one target on one kind of GPU.
@@ -149,9 +142,7 @@ type FitView struct {
 	Where      string         // "from the catalog", "GPU 0 of this machine"
 }
 
-// Fit shows what every slice of a GPU is worth as a target, and which cosplay would take.
-func Fit(w io.Writer, s Style, v FitView) {
-	p := newPage(s)
+func (v FitView) draw(p *page) {
 	title := fmt.Sprintf(" on %s, tolerance %s %%, %s", v.Model.Name, hundredths(v.Options.Tolerance), cmp.Or(preferWords[v.Options.Prefer], preferWords[resource.PreferFP32]))
 	if v.Options.MaxError != nil {
 		title += fmt.Sprintf(", at most %s %% off", hundredths(*v.Options.MaxError))
@@ -176,7 +167,6 @@ func Fit(w io.Writer, s Style, v FitView) {
 	} else if len(v.Candidates) > 0 {
 		p.flow(0, 2, join(inked(added, ">"), text(" is what cosplay would take; fit.tolerance and fit.prefer choose another row.")))
 	}
-	p.flush(w)
 }
 
 // shareTable shows how many sessions of the target each kind of sharing gives, and what they get.
@@ -301,12 +291,11 @@ func figuresOf(f resource.Fit) public.Figures {
 	}
 }
 
-// FitJSON writes the fits as data.
-func FitJSON(w io.Writer, v FitView) error {
-	return JSON(w, public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: hostfile.Model(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
+func (v FitView) data() any {
+	return public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: hostfile.Model(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
 		Error:      errorText(v.Err),
 		Candidates: each(v.Candidates, figuresOf), Limits: list(v.Limits),
 		Shares: each(v.Shares, func(s place.Share) public.Share {
 			return public.Share{Sharing: string(s.Sharing), Sessions: s.Sessions, Profile: s.Slice.Profile, Percent: s.Slice.Percent, Alone: figuresOf(s.Alone), Busy: figuresOf(s.Busy)}
-		})})
+		})}
 }

@@ -113,12 +113,12 @@ func blocks() *world {
 
 func containerScreens() []screen {
 	show := func(name string, w *world) screen {
-		return screen{name, func(o io.Writer, s Style) { Plan(o, s, w.view()) }}
+		return screen{name, func(o io.Writer, s Style) { Show(o, s, w.view()) }}
 	}
 	live := func(name string, w *world) []screen {
 		return []screen{
-			{name, func(o io.Writer, s Style) { Status(o, s, w.status()) }},
-			{name + "-ps", func(o io.Writer, s Style) { Sessions(o, s, w.status()) }},
+			{name, func(o io.Writer, s Style) { Show(o, s, w.status()) }},
+			{name + "-ps", func(o io.Writer, s Style) { Show(o, s, SessionsView{w.status()}) }},
 		}
 	}
 	lost := fresh().applied().keepPorts().lose("worker-3", false)
@@ -145,7 +145,7 @@ func containerScreens() []screen {
 		show("docker-plan-nothing", moved), show("docker-plan-both", both),
 		{"docker-drift", func(o io.Writer, s Style) { Drift(o, s, drifted.view()) }},
 		{"docker-drift-moved", func(o io.Writer, s Style) { NoDrift(o, s, moved.view()) }},
-		{"docker-show", func(o io.Writer, s Style) { State(o, s, blocks().applied().prior) }},
+		{"docker-show", func(o io.Writer, s Style) { Show(o, s, StateView{blocks().applied().prior}) }},
 	}
 	all = append(all, live("docker-status", blocks().applied())...)
 	all = append(all, live("docker-status-drifted", drifted)...)
@@ -172,7 +172,7 @@ func TestSSHInJSON(t *testing.T) {
 	w := blocks().applied().keepPorts()
 	w.inside("worker-2").State = resource.Stopped
 	var b bytes.Buffer
-	if err := SessionsJSON(&b, w.status()); err != nil {
+	if err := JSON(&b, SessionsView{w.status()}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct{ Sessions []public.SessionStatus }

@@ -69,7 +69,7 @@ func containerRunScreens() []screen {
 		"The engine says: driver failed programming external connectivity: listen tcp4 127.0.0.1:2205: bind: address already in use.\n" +
 		"Find out who has it (ss -ltnp 'sport = :2205'), or choose another port: ssh { port = \"auto\" }.")
 	applied := func(name string, v AppliedView) screen {
-		return screen{name, func(o io.Writer, s Style) { Applied(o, s, v) }}
+		return screen{name, func(o io.Writer, s Style) { Show(o, s, v) }}
 	}
 	return []screen{
 		applied("docker-applied", good), applied("docker-applied-no-ssh", silent), applied("docker-failed-image", image),
@@ -129,7 +129,7 @@ func TestAFailureNamesNoCauseOfItsOwn(t *testing.T) {
 		}
 		v := AppliedView{Plan: fresh().plan(), Result: apply.Result{Failures: []apply.Failure{{Step: s, Err: errors.New("it failed"), Undone: true}}}}
 		var b strings.Builder
-		Applied(&b, Style{}, v)
+		Show(&b, Style{}, v)
 		if strings.Contains(strings.ToLower(b.String()), "another process") {
 			t.Errorf("%s blames another process:\n%s", s.ID, &b)
 		}

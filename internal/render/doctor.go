@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 
 	"cosplay/internal/public"
 )
@@ -18,8 +17,7 @@ func (v DoctorView) count(grade string) int {
 }
 
 // Doctor shows what was found, host by host, with its fix.
-func Doctor(w io.Writer, s Style, v DoctorView) {
-	p := newPage(s)
+func (v DoctorView) draw(p *page) {
 	host := ""
 	t := &table{indent: 2, columns: []column{{}, {tight: true}, {prose: true}}}
 	for _, f := range v.Findings {
@@ -29,9 +27,9 @@ func Doctor(w io.Writer, s Style, v DoctorView) {
 			host, t.rows = f.Host, nil
 			p.flow(0, 2, join(inked(dim, "host "), inked(strong, host)))
 		}
-		t.add(s.graded(f.Grade), text(f.Thing), text(f.Found))
+		t.add(p.graded(f.Grade), text(f.Thing), text(f.Found))
 		if f.Fix != "" {
-			t.add(text(""), text(""), join(inked(dim, s.arrow()+" "), text(f.Fix)))
+			t.add(text(""), text(""), join(inked(dim, p.arrow()+" "), text(f.Fix)))
 		}
 		if f.Line != "" {
 			t.across(4, text(together(f.Line)))
@@ -48,7 +46,6 @@ func Doctor(w io.Writer, s Style, v DoctorView) {
 	default:
 		p.flow(0, 2, inked(added, "Nothing is missing."))
 	}
-	p.flush(w)
 }
 
 // graded is the sign of a grade.
@@ -62,7 +59,6 @@ func (s Style) graded(grade string) line {
 	return inked(added, s.pick("✓", "+"))
 }
 
-// DoctorJSON writes what was found as data.
-func DoctorJSON(w io.Writer, v DoctorView) error {
-	return JSON(w, public.Doctor{Format: public.V1, Missing: v.Missing(), Findings: list(v.Findings)})
+func (v DoctorView) data() any {
+	return public.Doctor{Format: public.V1, Missing: v.Missing(), Findings: list(v.Findings)}
 }

@@ -11,7 +11,7 @@ import (
 func TestDoctorLine(t *testing.T) {
 	const rule = "ann ALL=(root) NOPASSWD: /usr/local/bin/cosplay agent --privileged --library /opt/nvidia/lib/libnvidia-ml.so.1"
 	var out strings.Builder
-	Doctor(&out, Style{Width: 40}, DoctorView{Findings: []public.Finding{{Host: "lab", Thing: "privilege", Found: strings.Repeat("no rule ", 20), Grade: "notice", Fix: "visudo", Line: rule}}})
+	Show(&out, Style{Width: 40}, DoctorView{Findings: []public.Finding{{Host: "lab", Thing: "privilege", Found: strings.Repeat("no rule ", 20), Grade: "notice", Fix: "visudo", Line: rule}}})
 	if !strings.Contains(out.String(), " "+rule+"\n") {
 		t.Errorf("the line is broken:\n%s", out.String())
 	}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -58,9 +57,7 @@ func (v FitsView) Passes() bool {
 }
 
 // Fits shows the table of memory sizes, what took the memory, and the smallest card.
-func Fits(w io.Writer, s Style, v FitsView) {
-	p := newPage(s)
-	defer p.flush(w)
+func (v FitsView) draw(p *page) {
 	if v.Broken != nil {
 		p.broken(v)
 		return
@@ -302,8 +299,7 @@ func secondsWords(s float64) string {
 	return fmt.Sprintf("%.3g s", s)
 }
 
-// FitsJSON writes what fits found out as data.
-func FitsJSON(w io.Writer, v FitsView) error {
+func (v FitsView) data() any {
 	out := public.Capacity{Format: public.V1, Command: v.Argv, Compute: v.Compute, PeakMiB: v.PeakMiB, Cards: each(v.Verdicts, v.cardOf),
 		Needed: each(v.Needed, func(t resource.Target) public.NeededCard {
 			return public.NeededCard{Target: t.Key, Runs: v.on(t).Result.Runs()}
@@ -321,7 +317,7 @@ func FitsJSON(w io.Writer, v FitsView) error {
 	if v.Refused != nil {
 		out.Failure = memoryFailureOf(v.Refused.Error)
 	}
-	return JSON(w, out)
+	return out
 }
 
 func (v FitsView) cardOf(o capacity.Verdict) public.CapacityCard {

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 
@@ -12,10 +11,11 @@ import (
 	"cosplay/internal/words"
 )
 
-// History shows events, one line each, which no screen breaks: programs read them, too.
-func History(w io.Writer, s Style, events []public.Event) {
-	s.Width = math.MaxInt
-	p := newPage(s)
+// EventsView are events, one line each, which no screen breaks: programs read them, too.
+type EventsView []public.Event
+
+func (events EventsView) draw(p *page) {
+	p.Width = math.MaxInt
 	t := &table{gap: 2, columns: make([]column, 5)}
 	for _, e := range events {
 		what := text(p.eventWords(e))
@@ -30,12 +30,10 @@ func History(w io.Writer, s Style, events []public.Event) {
 	if len(events) == 0 {
 		p.print(0, text("Nothing is on record."))
 	}
-	p.flush(w)
 }
 
-// HistoryJSON is the same as data.
-func HistoryJSON(w io.Writer, events []public.Event) error {
-	return JSON(w, public.History{Format: public.V1, Events: list(events)})
+func (events EventsView) data() any {
+	return public.History{Format: public.V1, Events: list[public.Event](events)}
 }
 
 // secondOf is a time in RFC 3339 without fractions.

@@ -41,7 +41,7 @@ func TestOnlyOwnColours(t *testing.T) {
 		if safe {
 			w = terminal.NewWriter(&out)
 		}
-		render.Plan(w, style, view)
+		render.Show(w, style, view)
 		render.Drift(w, style, view)
 		progress := render.NewProgress(w, style)
 		progress.Event(apply.Event{Kind: apply.StepFailed, Step: plan.Step{ID: steers}, Total: 1})

@@ -14,8 +14,11 @@ import (
 	"cosplay/internal/terminal"
 )
 
-// JSON writes a value of package public, the same way for the same value.
+// JSON writes a view, or a value of package public, the same way for the same value.
 func JSON(w io.Writer, v any) error {
+	if view, is := v.(View); is {
+		v = view.data()
+	}
 	var text strings.Builder
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)

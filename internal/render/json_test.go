@@ -48,55 +48,55 @@ func twins() map[string]func(io.Writer) error {
 	used.Reports = reported()
 	report := ReportView{Sessions: used.Prior.Sessions, Reports: reported()}
 	return map[string]func(io.Writer) error{
-		"status-used":     func(o io.Writer) error { return StatusJSON(o, used) },
-		"applied-ended":   func(o io.Writer) error { return AppliedJSON(o, ended) },
-		"report":          func(o io.Writer) error { return ReportsJSON(o, report) },
-		"report-none":     func(o io.Writer) error { return ReportsJSON(o, ReportView{}) },
-		"plan":            func(o io.Writer) error { return PlanJSON(o, w.view()) },
-		"plan-drift":      func(o io.Writer) error { return PlanJSON(o, drifted.view()) },
-		"plan-empty":      func(o io.Writer) error { return PlanJSON(o, empty.view()) },
+		"status-used":     func(o io.Writer) error { return JSON(o, used) },
+		"applied-ended":   func(o io.Writer) error { return JSON(o, ended) },
+		"report":          func(o io.Writer) error { return JSON(o, report) },
+		"report-none":     func(o io.Writer) error { return JSON(o, ReportView{}) },
+		"plan":            func(o io.Writer) error { return JSON(o, w.view()) },
+		"plan-drift":      func(o io.Writer) error { return JSON(o, drifted.view()) },
+		"plan-empty":      func(o io.Writer) error { return JSON(o, empty.view()) },
 		"drift":           func(o io.Writer) error { return DriftJSON(o, drifted.view()) },
 		"drift-none":      func(o io.Writer) error { return DriftJSON(o, empty.view()) },
-		"applied":         func(o io.Writer) error { return AppliedJSON(o, AppliedView{Plan: w.plan(), Took: time.Second}) },
+		"applied":         func(o io.Writer) error { return JSON(o, AppliedView{Plan: w.plan(), Took: time.Second}) },
 		"diagnostics":     func(o io.Writer) error { return DiagnosticsJSON(o, diags, sources) },
 		"no-diagnostics":  func(o io.Writer) error { return DiagnosticsJSON(o, nil, nil) },
-		"status":          func(o io.Writer) error { return StatusJSON(o, drifted.status()) },
-		"status-empty":    func(o io.Writer) error { return StatusJSON(o, StatusView{}) },
-		"sessions":        func(o io.Writer) error { return SessionsJSON(o, drifted.status()) },
-		"state":           func(o io.Writer) error { return StateJSON(o, drifted.prior) },
-		"state-empty":     func(o io.Writer) error { return StateJSON(o, resource.Prior{}) },
-		"plan-docker":     func(o io.Writer) error { return PlanJSON(o, blocks().view()) },
-		"applied-docker":  func(o io.Writer) error { return AppliedJSON(o, run(blocks(), no, no)) },
-		"status-docker":   func(o io.Writer) error { return StatusJSON(o, docker.status()) },
-		"sessions-docker": func(o io.Writer) error { return SessionsJSON(o, docker.status()) },
-		"state-docker":    func(o io.Writer) error { return StateJSON(o, docker.prior) },
+		"status":          func(o io.Writer) error { return JSON(o, drifted.status()) },
+		"status-empty":    func(o io.Writer) error { return JSON(o, StatusView{}) },
+		"sessions":        func(o io.Writer) error { return JSON(o, SessionsView{drifted.status()}) },
+		"state":           func(o io.Writer) error { return JSON(o, StateView{drifted.prior}) },
+		"state-empty":     func(o io.Writer) error { return JSON(o, StateView{resource.Prior{}}) },
+		"plan-docker":     func(o io.Writer) error { return JSON(o, blocks().view()) },
+		"applied-docker":  func(o io.Writer) error { return JSON(o, run(blocks(), no, no)) },
+		"status-docker":   func(o io.Writer) error { return JSON(o, docker.status()) },
+		"sessions-docker": func(o io.Writer) error { return JSON(o, SessionsView{docker.status()}) },
+		"state-docker":    func(o io.Writer) error { return JSON(o, StateView{docker.prior}) },
 		"ssh-config":      func(o io.Writer) error { return SSHConfigJSON(o, hostBlocks()) },
 		"graph":           func(o io.Writer) error { return GraphJSON(o, StepGraph(w.plan(), w.live)) },
-		"reset":           func(o io.Writer) error { return ResetJSON(o, reset) },
-		"rebuilt":         func(o io.Writer) error { return RebuiltJSON(o, rebuilt) },
-		"imported":        func(o io.Writer) error { return ImportedJSON(o, imported) },
-		"unlock":          func(o io.Writer) error { return UnlockJSON(o, unlock) },
+		"reset":           func(o io.Writer) error { return JSON(o, reset) },
+		"rebuilt":         func(o io.Writer) error { return JSON(o, rebuilt) },
+		"imported":        func(o io.Writer) error { return JSON(o, imported) },
+		"unlock":          func(o io.Writer) error { return JSON(o, unlock) },
 		"moved": func(o io.Writer) error {
-			return MovedJSON(o, MovedView{Moves: []resource.Renamed{{From: resource.One("a"), To: resource.One("b")}}})
+			return JSON(o, MovedView{Moves: []resource.Renamed{{From: resource.One("a"), To: resource.One("b")}}})
 		},
-		"forgotten":     func(o io.Writer) error { return ForgottenJSON(o, ForgottenView{StatePart: partOf(docker, 0)}) },
-		"state-list":    func(o io.Writer) error { return StateListJSON(o, partOf(docker, 0)) },
-		"state-session": func(o io.Writer) error { return StateShowJSON(o, partOf(docker, 0)) },
-		"state-gpu":     func(o io.Writer) error { return StateShowJSON(o, StatePart{GPUs: docker.prior.GPUs}) },
+		"forgotten":     func(o io.Writer) error { return JSON(o, ForgottenView{StatePart: partOf(docker, 0)}) },
+		"state-list":    func(o io.Writer) error { return JSON(o, partOf(docker, 0)) },
+		"state-session": func(o io.Writer) error { return JSON(o, StateItem{StatePart: partOf(docker, 0)}) },
+		"state-gpu":     func(o io.Writer) error { return JSON(o, StateItem{StatePart: StatePart{GPUs: docker.prior.GPUs}}) },
 		"doctor": func(o io.Writer) error {
-			return DoctorJSON(o, DoctorView{[]public.Finding{{Thing: "NVML", Found: "none", Grade: "missing", Fix: "install it"}}})
+			return JSON(o, DoctorView{[]public.Finding{{Thing: "NVML", Found: "none", Grade: "missing", Fix: "install it"}}})
 		},
 		"outputs": func(o io.Writer) error {
-			return OutputsJSON(o, []config.Output{{Name: "a", Value: cty.StringVal("b")}, {Name: "c", Sensitive: true}})
+			return JSON(o, OutputsView([]config.Output{{Name: "a", Value: cty.StringVal("b")}, {Name: "c", Sensitive: true}}))
 		},
-		"targets":     func(o io.Writer) error { return TargetsJSON(o, TargetsView{Targets: catalog.Targets()}) },
-		"targets-on":  func(o io.Writer) error { return TargetsJSON(o, TargetsView{Model: "NVIDIA H200", MaxError: new(0.05)}) },
-		"fit-matrix":  func(o io.Writer) error { return MatrixJSON(o, matrixOf("a100-40gb")) },
-		"target":      func(o io.Writer) error { return TargetJSON(o, targetOf("2060")) },
-		"fit":         func(o io.Writer) error { return FitJSON(o, view) },
-		"verify":      func(o io.Writer) error { return VerifyJSON(o, broken) },
-		"verify-none": func(o io.Writer) error { return VerifyJSON(o, VerifyView{}) },
-		"version":     func(o io.Writer) error { return VersionJSON(o, public.Version{Version: "0.1.0", Go: "go1.26"}) },
+		"targets":     func(o io.Writer) error { return JSON(o, TargetsView{Targets: catalog.Targets()}) },
+		"targets-on":  func(o io.Writer) error { return JSON(o, TargetsView{Model: "NVIDIA H200", MaxError: new(0.05)}) },
+		"fit-matrix":  func(o io.Writer) error { return JSON(o, matrixOf("a100-40gb")) },
+		"target":      func(o io.Writer) error { return JSON(o, TargetView{targetOf("2060")}) },
+		"fit":         func(o io.Writer) error { return JSON(o, view) },
+		"verify":      func(o io.Writer) error { return JSON(o, broken) },
+		"verify-none": func(o io.Writer) error { return JSON(o, VerifyView{}) },
+		"version":     func(o io.Writer) error { return JSON(o, VersionView{public.Version{Version: "0.1.0", Go: "go1.26"}}) },
 	}
 }
 
@@ -175,7 +175,7 @@ func TestStatusJSON(t *testing.T) {
 	w := one().applied().lose("worker-3", true).foreign(0, 0, "1g.18gb", 7)
 	w.container("lab", "left-over", "")
 	var b bytes.Buffer
-	if err := StatusJSON(&b, w.status()); err != nil {
+	if err := JSON(&b, w.status()); err != nil {
 		t.Fatal(err)
 	}
 	var got public.Status
@@ -243,7 +243,7 @@ func TestLockIsBelieved(t *testing.T) {
 // TestPlanJSONFigures checks the ratios of an exact fit.
 func TestPlanJSONFigures(t *testing.T) {
 	var b bytes.Buffer
-	if err := PlanJSON(&b, one().view()); err != nil {
+	if err := JSON(&b, one().view()); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -306,7 +306,7 @@ func TestUsedJSON(t *testing.T) {
 	there := w.status()
 	there.Used, there.Targets = usedByTwo, catalog.Targets
 	var status, applied bytes.Buffer
-	if err := errors.Join(StatusJSON(&status, there), AppliedJSON(&applied, AppliedView{Plan: down.plan(), Result: apply.Result{Used: usedByTwo}, Targets: catalog.Targets})); err != nil {
+	if err := errors.Join(JSON(&status, there), JSON(&applied, AppliedView{Plan: down.plan(), Result: apply.Result{Used: usedByTwo}, Targets: catalog.Targets})); err != nil {
 		t.Fatal(err)
 	}
 	const first = `"peak_mib":5812,"out_of_memory":0,"fits":"rtx-2060","does_not_fit":"gtx-1650-super","words":"peaked at 5812 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"}`

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -78,8 +77,8 @@ func (v MachineView) tenant(h resource.Holder) *tenant {
 }
 
 // Machine shows this machine with all who use it.
-func Machine(w io.Writer, s Style, v MachineView) {
-	p, f := newPage(s), newFleet(v.withLocks())
+func (v MachineView) draw(p *page) {
+	f := newFleet(v.withLocks())
 	if v.Unread != nil {
 		p.flow(0, 2, join(inked(drifted, "The GPUs cannot be read:"), text(" "+prose.Stop(v.Unread.Error())+" This is what the ledger has.")))
 	}
@@ -99,21 +98,22 @@ func Machine(w io.Writer, s Style, v MachineView) {
 	p.tenantTable(v)
 	p.waiting(v)
 	p.machineSummary(v)
-	p.flush(w)
 }
 
-// MachineSessions shows who uses this machine, without its GPUs.
-func MachineSessions(w io.Writer, s Style, v MachineView) {
-	p := newPage(s)
+// MachineSessionsView is this machine without its GPUs: who uses it.
+type MachineSessionsView struct{ MachineView }
+
+func (v MachineSessionsView) draw(p *page) {
 	if len(v.tenants()) == 0 {
 		p.flow(0, 0, text("No project holds a GPU of this machine."))
 	}
-	p.tenantTable(v)
-	p.flush(w)
+	p.tenantTable(v.MachineView)
 }
 
-// MachineMap draws the slots of this machine.
-func MachineMap(w io.Writer, s Style, v MachineView) { Map(w, s, v.StatusView) }
+// MachineMapView is this machine of which the slots alone are drawn.
+type MachineMapView struct{ MachineView }
+
+func (v MachineMapView) draw(p *page) { MapView{v.StatusView}.draw(p) }
 
 // withLocks is the view with the settings of the ledger's pages in place of a state's: they say which lock is in effect.
 func (v MachineView) withLocks() StatusView {
@@ -271,8 +271,7 @@ func (p *page) machineSummary(v MachineView) {
 	p.flow(0, 2, text("This folder has no project: cosplay init writes one; cosplay history shows what happened on this machine."))
 }
 
-// MachineJSON writes this machine as data.
-func MachineJSON(w io.Writer, v MachineView) error {
+func (v MachineView) data() any {
 	f := newFleet(v.withLocks())
 	out := public.Machine{Format: public.V1, Unread: errorText(v.Unread), Waiting: []public.Waiting{}, Projects: each(v.tenants(), func(t *tenant) public.MachineProject { return v.projectJSON(f, t) })}
 	for _, h := range v.Live.Hosts {
@@ -287,7 +286,7 @@ func MachineJSON(w io.Writer, v MachineView) error {
 			out.Host = &host
 		}
 	}
-	return JSON(w, out)
+	return out
 }
 
 func (v MachineView) projectJSON(f fleet, t *tenant) public.MachineProject {

@@ -31,8 +31,7 @@ type Choice struct {
 }
 
 // Matrix shows what a GPU is worth as each target.
-func Matrix(w io.Writer, s Style, v MatrixView) {
-	p := newPage(s)
+func (v MatrixView) draw(p *page) {
 	p.flow(0, 2, join(inked(strong, v.Model.Name), text(fmt.Sprintf(", tolerance %s %%, %s", hundredths(v.Options.Tolerance), preferWords[v.Options.Prefer])),
 		inked(dim, "  ("+v.Where+")")))
 	p.gap()
@@ -48,7 +47,6 @@ func Matrix(w io.Writer, s Style, v MatrixView) {
 	p.table(t)
 	p.gap()
 	p.flow(0, 2, text(v.summary()))
-	p.flush(w)
 }
 
 func (v MatrixView) cells(c Choice) []line {
@@ -79,9 +77,8 @@ func (v MatrixView) summary() string {
 	return fmt.Sprintf("%s; the error in %s is %.1f %% in the median, and at most %.1f %%.", count, fit.Figures(v.Options.Prefer), 100*(errors[(n-1)/2]+errors[n/2])/2, 100*errors[n-1])
 }
 
-// MatrixJSON writes the choices as data.
-func MatrixJSON(w io.Writer, v MatrixView) error {
-	return JSON(w, public.FitMatrix{Format: public.V1, Model: hostfile.Model(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options), Choices: each(v.Choices, choiceOf)})
+func (v MatrixView) data() any {
+	return public.FitMatrix{Format: public.V1, Model: hostfile.Model(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options), Choices: each(v.Choices, choiceOf)}
 }
 
 func choiceOf(c Choice) public.Choice {

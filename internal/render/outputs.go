@@ -3,7 +3,6 @@ package render
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -22,17 +21,22 @@ import (
 // hidden is the text of a sensitive value.
 const hidden = "(sensitive)"
 
-// Outputs shows the outputs of a configuration, each as it would be written there.
+// Outputs shows the outputs of a configuration after other lines, each as it would be written there.
 func Outputs(w io.Writer, s Style, all []config.Output) {
+	p := newPage(s)
+	p.blank = false
+	p.outputsAfter(all)
+	p.flush(w)
+}
+
+func (p *page) outputsAfter(all []config.Output) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintln(w) // separates the outputs from the lines above
-	p := newPage(s)
+	p.gap()
 	p.flow(0, 2, inked(strong, "Outputs:"))
 	p.gap()
 	p.outputs(2, all)
-	p.flush(w)
 }
 
 // outputs lists outputs, with their values beside each other.
@@ -104,16 +108,15 @@ func typeAndValue(v cty.Value) (kind, value json.RawMessage) {
 	return kind, value
 }
 
-// OutputList shows outputs, and nothing else.
-func OutputList(w io.Writer, s Style, all []config.Output) {
-	p := newPage(s)
+// OutputsView are outputs, and nothing else.
+type OutputsView []config.Output
+
+func (all OutputsView) draw(p *page) {
 	p.outputs(0, all)
-	p.flush(w)
 }
 
-// OutputsJSON writes outputs as data, by name.
-func OutputsJSON(w io.Writer, all []config.Output) error {
-	return JSON(w, public.Outputs{Format: public.V1, Outputs: outputsJSON(all)})
+func (all OutputsView) data() any {
+	return public.Outputs{Format: public.V1, Outputs: outputsJSON(all)}
 }
 
 // OutputJSON writes one value alone; one that is not to be shown, or not known, is null.

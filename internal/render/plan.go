@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -56,12 +55,11 @@ func (v PlanView) warningsOf(a resource.Address) []place.Warning {
 
 // Plan shows what will happen: hosts, drift, then for each GPU its settings, its slot map and its sessions, and last
 // the line that counts.
-func Plan(w io.Writer, s Style, v PlanView) {
+func (v PlanView) draw(p *page) {
 	v.sharers = resource.Sharers(v.Plan.Desired.Sessions)
 	if v.Saved != "" {
-		s.Secrets = v.Again
+		p.Secrets = v.Again
 	}
-	p := newPage(s)
 	p.heading(v)
 	p.caughtUp(v)
 	if v.Plan.Diff.Drifted() {
@@ -87,7 +85,6 @@ func Plan(w io.Writer, s Style, v PlanView) {
 	}
 	p.gap()
 	p.summary(v)
-	p.flush(w)
 }
 
 // down lists the expired sessions that stay down.

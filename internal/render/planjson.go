@@ -12,19 +12,19 @@ import (
 	"cosplay/internal/words"
 )
 
-// PlanJSON writes a plan as data, byte for byte the same for the same inputs.
-func PlanJSON(w io.Writer, v PlanView) error {
+// data is byte for byte the same for the same inputs.
+func (v PlanView) data() any {
 	d, sharers := v.Plan.Diff, resource.Sharers(v.Plan.Desired.Sessions)
 	fit := func(s resource.Session) public.SessionFigures {
 		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), Sharers: sharers[s.Address], Figures: figuresOf(s.Fit)}
 	}
-	return JSON(w, public.Plan{
+	return public.Plan{
 		Format: public.V1, Differences: differencesOf(v), Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		HasChanges: d.Changes(), Summary: public.Tally(tallyOf(v.Plan)), Hosts: each(v.Live.Hosts, planHostOf), Images: imagesOf(v),
 		Changes: public.Changes{GPUs: gpuChangesJSON(v.Live, d.GPUs), Sessions: sessionChangesJSON(v.Live, d.Sessions), Outputs: outputChangesJSON(d.Outputs)},
 		Steps:   each(v.Plan.Steps, func(s plan.Step) public.Step { return stepOf(s, v.Live) }), Fits: each(v.Plan.Desired.Sessions, fit),
 		Warnings: diagnosticsJSON(v.Warnings, v.Files), NotCompleted: addresses(d.Stuck), Expired: each(d.Down, expiredOf),
-	})
+	}
 }
 
 func differencesOf(v PlanView) public.Differences {
@@ -128,8 +128,7 @@ func failureOf(v AppliedView, f apply.Failure) public.Failure {
 	return one
 }
 
-// AppliedJSON writes the result of a run as data.
-func AppliedJSON(w io.Writer, v AppliedView) error {
+func (v AppliedView) data() any {
 	out := public.Applied{Format: public.V1, Error: errorText(v.Err), Destroy: v.Destroy, Summary: public.Achieved(achieved(v)), Done: list(v.Result.Done),
 		Sessions: each(v.Result.Prior.Sessions, madeOf), Ended: each(v.ended(), endedOf),
 		Failures: each(v.Result.Failures, func(f apply.Failure) public.Failure { return failureOf(v, f) }), NotTried: ids(v.Result.NotTried), Unrestored: unrestored(v),
@@ -138,7 +137,7 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 	if v.Verify != nil {
 		out.Verify = new(v.Verify.json())
 	}
-	return JSON(w, out)
+	return out
 }
 
 func unrestored(v AppliedView) []public.Unrestored {
@@ -153,10 +152,9 @@ func unrestored(v AppliedView) []public.Unrestored {
 	return all
 }
 
-// ResetJSON writes the result of a reset as data.
-func ResetJSON(w io.Writer, v ResetDoneView) error {
-	return JSON(w, public.Reset{Format: public.V1, State: v.State, Fault: v.Fault, Projects: each(v.Results, resetProjectOf),
-		Failures: each(slices.Concat(v.Failures, v.failed()), error.Error), Aside: list(v.Aside), Left: v.Left})
+func (v ResetDoneView) data() any {
+	return public.Reset{Format: public.V1, State: v.State, Fault: v.Fault, Projects: each(v.Results, resetProjectOf),
+		Failures: each(slices.Concat(v.Failures, v.failed()), error.Error), Aside: list(v.Aside), Left: v.Left}
 }
 
 func resetProjectOf(r ResetResult) public.ResetProject {

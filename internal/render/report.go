@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -21,8 +20,7 @@ type ReportView struct {
 }
 
 // Reports shows what the programs of sessions did.
-func Reports(w io.Writer, s Style, v ReportView) {
-	p := newPage(s)
+func (v ReportView) draw(p *page) {
 	if len(v.Sessions) == 0 {
 		p.flow(0, 0, text("There is no session. cosplay apply creates those of the configuration."))
 	}
@@ -40,7 +38,6 @@ func Reports(w io.Writer, s Style, v ReportView) {
 			p.report(report)
 		}
 	}
-	p.flush(w)
 }
 
 func (p *page) report(r resource.Report) {
@@ -174,8 +171,7 @@ func byteWords(n int64) string {
 	return together(fmt.Sprintf("%.1f %s", x, units[at]))
 }
 
-// ReportsJSON writes the reports as data. A session whose programs do not report is not among them.
-func ReportsJSON(w io.Writer, v ReportView) error {
+func (v ReportView) data() any {
 	out := public.Reports{Format: public.V1, Sessions: []public.Report{}}
 	for _, s := range v.Sessions {
 		r, reports := v.Reports[s.Address]
@@ -189,7 +185,7 @@ func ReportsJSON(w io.Writer, v ReportView) error {
 		}
 		out.Sessions = append(out.Sessions, one)
 	}
-	return JSON(w, out)
+	return out
 }
 
 func workOf(w resource.Work) public.Work {

@@ -42,7 +42,7 @@ func reported() map[resource.Address]resource.Report {
 func reportScreens() []screen {
 	w := one().applied()
 	show := func(name string, v ReportView) screen {
-		return screen{name, func(w io.Writer, s Style) { Reports(w, s, v) }}
+		return screen{name, func(w io.Writer, s Style) { Show(w, s, v) }}
 	}
 	status := w.status()
 	status.Targets, status.Used, status.Reports = catalog.Targets, usedByTwo, reported()
@@ -52,7 +52,7 @@ func reportScreens() []screen {
 	return []screen{
 		show("report", ReportView{w.prior.Sessions[:4], reported()}),
 		show("report-none", ReportView{}),
-		{"status-reported", func(w io.Writer, s Style) { Status(w, s, status) }},
+		{"status-reported", func(w io.Writer, s Style) { Show(w, s, status) }},
 		{"ran-reported", func(w io.Writer, s Style) { Ran(w, s, ran) }},
 	}
 }

@@ -200,8 +200,7 @@ func (v ResetDoneView) failed() []error {
 }
 
 // ResetDone shows each failure, and then the result.
-func ResetDone(w io.Writer, s Style, v ResetDoneView) {
-	p := newPage(s)
+func (v ResetDoneView) draw(p *page) {
 	p.failures(v.failed())
 	sessions, gpus := 0, 0
 	for _, r := range v.Results {
@@ -232,7 +231,6 @@ func ResetDone(w io.Writer, s Style, v ResetDoneView) {
 	if v.Left {
 		p.flow(0, 2, text("A new state has what this project still holds: "+v.State))
 	}
-	p.flush(w)
 }
 
 // movedAside lists where the files of an old state are now.

@@ -44,15 +44,15 @@ func resetScreens() []screen {
 	claimed := rebuilt
 	claimed.Fault, claimed.Unproven, claimed.Notes = "", doubtful.Unproven, doubtful.Notes
 	return []screen{
-		{"status-holders", func(w io.Writer, s Style) { Status(w, s, status) }},
+		{"status-holders", func(w io.Writer, s Style) { Show(w, s, status) }},
 		{"reset", func(w io.Writer, s Style) { Reset(w, s, lost) }},
 		{"reset-more", func(w io.Writer, s Style) { Reset(w, s, more) }},
 		{"reset-nothing", func(w io.Writer, s Style) { Reset(w, s, empty) }},
 		{"reset-idle", func(w io.Writer, s Style) { Reset(w, s, idle) }},
 		{"reset-killed", func(w io.Writer, s Style) { Reset(w, s, killed) }},
-		{"reset-done", func(w io.Writer, s Style) { ResetDone(w, s, done) }},
-		{"reset-failed", func(w io.Writer, s Style) { ResetDone(w, s, failed) }},
-		{"rebuilt", func(w io.Writer, s Style) { Rebuilt(w, s, rebuilt); RebuiltDone(w, s, rebuilt) }},
+		{"reset-done", func(w io.Writer, s Style) { Show(w, s, done) }},
+		{"reset-failed", func(w io.Writer, s Style) { Show(w, s, failed) }},
+		{"rebuilt", func(w io.Writer, s Style) { Rebuilt(w, s, rebuilt); Show(w, s, rebuilt) }},
 		{"rebuilt-claimed", func(w io.Writer, s Style) { Rebuilt(w, s, claimed) }},
 	}
 }

@@ -68,7 +68,7 @@ func screens() []screen {
 
 func planScreens() []screen {
 	show := func(name string, v PlanView) screen {
-		return screen{name, func(w io.Writer, s Style) { Plan(w, s, v) }}
+		return screen{name, func(w io.Writer, s Style) { Show(w, s, v) }}
 	}
 	saved := one().view()
 	saved.Saved = "my fleet.plan"
@@ -129,7 +129,7 @@ func planScreens() []screen {
 		show("plan-destroy-nothing", nothing),
 		show("plan-give-back", back.without(all).view()),
 		show("plan-gpu-gone", without.view()),
-		{"plan-verbose", func(w io.Writer, s Style) { s.Verbose = true; Plan(w, s, changed.view()) }},
+		{"plan-verbose", func(w io.Writer, s Style) { s.Verbose = true; Show(w, s, changed.view()) }},
 		{"drift-idle", func(w io.Writer, s Style) { Information(w, s, idle(wide(2, 2).applied()).view()) }},
 		{"drift-none", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().view()) }},
 		{"drift-foreign", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().foreign(0, 0, "1g.18gb", 7).view()) }},
@@ -177,7 +177,7 @@ func runScreens() []screen {
 	left := undo
 	left.Plan = down.plan()
 	show := func(name string, v AppliedView) screen {
-		return screen{name, func(w io.Writer, s Style) { Applied(w, s, v) }}
+		return screen{name, func(w io.Writer, s Style) { Show(w, s, v) }}
 	}
 	return []screen{
 		show("applied", good), show("applied-no-smi", blind), show("applied-failed", failed), show("applied-left", kept), show("applied-interrupted", stopped),
@@ -253,21 +253,21 @@ func liveScreens() []screen {
 	}
 	much.Used[resource.Nth("worker", 12)] = resource.Use{PeakMiB: 6000, OutOfMemory: 1}
 	status := func(name string, v StatusView) screen {
-		return screen{name, func(w io.Writer, s Style) { Status(w, s, v) }}
+		return screen{name, func(w io.Writer, s Style) { Show(w, s, v) }}
 	}
 	return []screen{
 		status("status", good), status("status-unsure", unsure.status()), status("status-unfinished", halfway.status()), status("status-drift", w.status()), status("status-mixed", many.status()), status("status-empty", (&world{}).host("lab", "h200", "l40s").status()),
-		status("status-used", used), status("status-much-used", much), {"ps-used", func(w io.Writer, s Style) { Sessions(w, s, used) }},
+		status("status-used", used), status("status-much-used", much), {"ps-used", func(w io.Writer, s Style) { Show(w, s, SessionsView{used}) }},
 		status("status-long-name", named.applied().status()),
-		{"plan-long-name", func(w io.Writer, s Style) { Plan(w, s, (&world{desired: named.desired, live: named.live}).view()) }},
-		{"map", func(w io.Writer, s Style) { Map(w, s, many.status()) }},
-		{"map-fleet", func(w io.Writer, s Style) { Map(w, s, wideMap.status()) }},
-		{"map-empty", func(w io.Writer, s Style) { Map(w, s, StatusView{}) }},
-		{"ps", func(w io.Writer, s Style) { Sessions(w, s, many.status()) }},
-		{"ps-empty", func(w io.Writer, s Style) { Sessions(w, s, StatusView{}) }},
-		{"show", func(w io.Writer, s Style) { State(w, s, many.prior) }},
-		{"show-unsure", func(w io.Writer, s Style) { State(w, s, unsure.prior) }},
-		{"show-empty", func(w io.Writer, s Style) { State(w, s, resource.Prior{}) }},
+		{"plan-long-name", func(w io.Writer, s Style) { Show(w, s, (&world{desired: named.desired, live: named.live}).view()) }},
+		{"map", func(w io.Writer, s Style) { Show(w, s, MapView{many.status()}) }},
+		{"map-fleet", func(w io.Writer, s Style) { Show(w, s, MapView{wideMap.status()}) }},
+		{"map-empty", func(w io.Writer, s Style) { Show(w, s, MapView{StatusView{}}) }},
+		{"ps", func(w io.Writer, s Style) { Show(w, s, SessionsView{many.status()}) }},
+		{"ps-empty", func(w io.Writer, s Style) { Show(w, s, SessionsView{StatusView{}}) }},
+		{"show", func(w io.Writer, s Style) { Show(w, s, StateView{many.prior}) }},
+		{"show-unsure", func(w io.Writer, s Style) { Show(w, s, StateView{unsure.prior}) }},
+		{"show-empty", func(w io.Writer, s Style) { Show(w, s, StateView{resource.Prior{}}) }},
 	}
 }
 
@@ -293,7 +293,7 @@ func catalogScreens() []screen {
 		return v
 	}
 	show := func(name string, v FitView) screen {
-		return screen{name, func(w io.Writer, s Style) { Fit(w, s, v) }}
+		return screen{name, func(w io.Writer, s Style) { Show(w, s, v) }}
 	}
 	few := someTargets()
 	tight := resource.FitOptions{Prefer: resource.PreferBalanced, Tolerance: 0.07, MaxError: new(0.02)}
@@ -302,27 +302,27 @@ func catalogScreens() []screen {
 		show("fit-whole", view("gtx-1080-ti", "l40s", resource.DefaultFit())),
 		show("fit-too-far", view("3090", "h200", tight)),
 		show("fit-no-room", view("b200", "a100-40gb", resource.DefaultFit())),
-		{"ls", func(w io.Writer, s Style) { Targets(w, s, TargetsView{Targets: few}) }},
+		{"ls", func(w io.Writer, s Style) { Show(w, s, TargetsView{Targets: few}) }},
 		{"ls-on", func(w io.Writer, s Style) {
-			Targets(w, s, TargetsView{Targets: few, Model: "NVIDIA H200", Where: "from the catalog", On: "h200", MaxError: new(0.05)})
+			Show(w, s, TargetsView{Targets: few, Model: "NVIDIA H200", Where: "from the catalog", On: "h200", MaxError: new(0.05)})
 		}},
 		{"ls-live", func(w io.Writer, s Style) {
-			Targets(w, s, TargetsView{Targets: few, Model: "NVIDIA H200", Where: "GPU 0 of host lab"})
+			Show(w, s, TargetsView{Targets: few, Model: "NVIDIA H200", Where: "GPU 0 of host lab"})
 		}},
-		{"fit-matrix", func(w io.Writer, s Style) { Matrix(w, s, matrixOf("a100-40gb")) }},
-		{"ls-none", func(w io.Writer, s Style) { Targets(w, s, TargetsView{}) }},
-		{"info", func(w io.Writer, s Style) { Target(w, s, targetOf("2060")) }},
-		{"info-pascal", func(w io.Writer, s Style) { Target(w, s, targetOf("1080-ti")) }},
+		{"fit-matrix", func(w io.Writer, s Style) { Show(w, s, matrixOf("a100-40gb")) }},
+		{"ls-none", func(w io.Writer, s Style) { Show(w, s, TargetsView{}) }},
+		{"info", func(w io.Writer, s Style) { Show(w, s, TargetView{targetOf("2060")}) }},
+		{"info-pascal", func(w io.Writer, s Style) { Show(w, s, TargetView{targetOf("1080-ti")}) }},
 		{"version", func(w io.Writer, s Style) {
-			Version(w, s, public.Version{Version: "0.1.0", Go: "go1.26.0", Revision: "e1913ed"})
+			Show(w, s, VersionView{public.Version{Version: "0.1.0", Go: "go1.26.0", Revision: "e1913ed"}})
 		}},
 		{"version-lacking", func(w io.Writer, s Style) {
-			Version(w, s, public.Version{Version: "0.1.0", Go: "go1.26.0", Lacks: []string{"libnvidia-ml.so.1"}})
+			Show(w, s, VersionView{public.Version{Version: "0.1.0", Go: "go1.26.0", Lacks: []string{"libnvidia-ml.so.1"}}})
 		}},
 		{"fit-all", func(w io.Writer, s Style) {
 			for _, h := range catalog.Hosts() {
 				fmt.Fprintln(w, h.Key)
-				Fit(w, s, view("2060", h.Key, resource.DefaultFit()))
+				Show(w, s, view("2060", h.Key, resource.DefaultFit()))
 			}
 		}},
 	}

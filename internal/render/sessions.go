@@ -14,14 +14,15 @@ import (
 	"cosplay/internal/words"
 )
 
-// Sessions shows the sessions alone.
-func Sessions(w io.Writer, s Style, v StatusView) {
-	p, f := newPage(s), newFleet(v)
+// SessionsView is a status of which the sessions alone are shown.
+type SessionsView struct{ StatusView }
+
+func (v SessionsView) draw(p *page) {
+	f := newFleet(v.StatusView)
 	if len(v.Prior.Sessions) == 0 {
 		p.flow(0, 0, text("There is no session. cosplay apply creates those of the configuration."))
 	}
 	p.sessionTable(f)
-	p.flush(w)
 }
 
 // sessionTable lists the sessions of the state with how they are.

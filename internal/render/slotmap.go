@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -340,11 +339,12 @@ func (p *page) legendLines(indent int, items []string) {
 	p.flow(indent, indent, joined)
 }
 
-// Map shows the slot maps alone, one GPU a line.
-func Map(w io.Writer, s Style, v StatusView) {
-	p := newPage(s)
+// MapView is a status of which the slot maps alone are shown, one GPU a line.
+type MapView struct{ StatusView }
+
+func (v MapView) draw(p *page) {
 	var (
-		f     = newFleet(v)
+		f     = newFleet(v.StatusView)
 		maps  []slotMap
 		drawn []slotCell
 		name  int
@@ -360,7 +360,6 @@ func Map(w io.Writer, s Style, v StatusView) {
 	}
 	if len(maps) == 0 {
 		p.print(0, text("There is no GPU."))
-		p.flush(w)
 		return
 	}
 	g, rest := newGrid(maps, p.width()-name), maps
@@ -374,7 +373,6 @@ func Map(w io.Writer, s Style, v StatusView) {
 	}
 	p.gap()
 	p.legendLines(0, p.Style.legend(f.labels, drawn))
-	p.flush(w)
 }
 
 // mapHost draws the GPUs of one host. A ruler precedes each run of GPUs with the same number of slots.

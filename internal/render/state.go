@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -15,12 +14,12 @@ import (
 	"cosplay/internal/words"
 )
 
-// State shows the state: each GPU with its baseline, the settings of cosplay, and its sessions.
-func State(w io.Writer, s Style, prior resource.Prior) {
-	p := newPage(s)
+// StateView is the state: each GPU with its baseline, the settings of cosplay, and its sessions.
+type StateView struct{ resource.Prior }
+
+func (prior StateView) draw(p *page) {
 	if prior.Lineage == "" {
 		p.print(0, text("The state is empty: nothing was applied yet."))
-		p.flush(w)
 		return
 	}
 	head := &table{columns: []column{{}, {prose: true}}}
@@ -37,8 +36,7 @@ func State(w io.Writer, s Style, prior resource.Prior) {
 		p.stateContainers(on[g.Key()])
 	}
 	p.gap()
-	p.print(0, text(prose.Capital(stateWords(prior))+"."))
-	p.flush(w)
+	p.print(0, text(prose.Capital(stateWords(prior.Prior))+"."))
 }
 
 // stateGPU shows what a GPU was found with and what cosplay set.
@@ -104,11 +102,11 @@ func (p *page) stateContainers(sessions []*resource.PriorSession) {
 	}
 }
 
-// StateJSON writes the state as data, without its key: the key would make it possible to guess what hashes are made of.
-func StateJSON(w io.Writer, prior resource.Prior) error {
-	return JSON(w, public.State{Format: public.V1, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: prior.BootIDs,
+// data has no key of the state: the key would make it possible to guess what hashes are made of.
+func (prior StateView) data() any {
+	return public.State{Format: public.V1, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: prior.BootIDs,
 		GPUs: each(prior.GPUs, stateGPUOf), Sessions: each(prior.Sessions, stateSessionOf), Outputs: each(prior.Outputs, func(o resource.Output) public.StateOutput { return public.StateOutput(o) }),
-		LastRun: prior.LastRun, Missing: each(prior.Missing, resource.Address.String), Expired: each(prior.Expired, expiredOf), Forgotten: prior.Forgotten})
+		LastRun: prior.LastRun, Missing: each(prior.Missing, resource.Address.String), Expired: each(prior.Expired, expiredOf), Forgotten: prior.Forgotten}
 }
 
 // StatePart is a part of a state.
@@ -119,10 +117,10 @@ type StatePart struct {
 	GPUs     []resource.PriorGPU
 }
 
-// StateList writes the address of each session and the UUID of each GPU, one a line, for people and for scripts.
-func StateList(w io.Writer, v StatePart) {
+// draw lists the address of each session and the UUID of each GPU, one a line, for people and for scripts.
+func (v StatePart) draw(p *page) {
 	for _, name := range slices.Concat(names(v.Sessions, v.GPUs)) {
-		fmt.Fprintln(w, name)
+		p.print(0, text(name))
 	}
 }
 
@@ -131,15 +129,18 @@ func names(sessions []resource.PriorSession, gpus []resource.PriorGPU) (addresse
 	return each(sessions, func(s resource.PriorSession) string { return s.Address.String() }), each(gpus, func(g resource.PriorGPU) string { return g.UUID })
 }
 
-// StateListJSON writes the same as data.
-func StateListJSON(w io.Writer, v StatePart) error {
+func (v StatePart) data() any {
 	sessions, gpus := names(v.Sessions, v.GPUs)
-	return JSON(w, public.StateList{Format: public.V1, Lineage: v.Lineage, Serial: v.Serial, Sessions: sessions, GPUs: gpus})
+	return public.StateList{Format: public.V1, Lineage: v.Lineage, Serial: v.Serial, Sessions: sessions, GPUs: gpus}
 }
 
-// StateShow shows one session of the state, or one GPU with its sessions.
-func StateShow(w io.Writer, s Style, prior resource.Prior, v StatePart) {
-	p := newPage(s)
+// StateItem is one session of the state, or one GPU with its sessions.
+type StateItem struct {
+	StatePart
+	Prior resource.Prior
+}
+
+func (v StateItem) draw(p *page) {
 	for _, one := range v.Sessions {
 		p.stateSession(one)
 	}
@@ -147,20 +148,18 @@ func StateShow(w io.Writer, s Style, prior resource.Prior, v StatePart) {
 		p.print(0, join(inked(strong, g.UUID), text("  on "+g.Host)))
 		p.stateGPU(g)
 		p.gap()
-		p.stateSessions(prior.Placements()[g.Key()])
+		p.stateSessions(v.Prior.Placements()[g.Key()])
 	}
-	p.flush(w)
 }
 
-// StateShowJSON writes the same as data.
-func StateShowJSON(w io.Writer, v StatePart) error {
+func (v StateItem) data() any {
 	out := public.StateItem{Format: public.V1}
 	if len(v.Sessions) > 0 {
 		out.Session = some(&v.Sessions[0], stateSessionOf)
 	} else if len(v.GPUs) > 0 {
 		out.GPU = some(&v.GPUs[0], stateGPUOf)
 	}
-	return JSON(w, out)
+	return out
 }
 
 // stateSession is a session with every attribute that the state has.

@@ -25,7 +25,7 @@ func TestStateShow(t *testing.T) {
 		"not made":  {unmade(one().applied()), []string{"  session folder   not created yet"}},
 	} {
 		var out bytes.Buffer
-		StateShow(&out, Style{}, test.world.prior, partOf(test.world, 0))
+		Show(&out, Style{}, StateItem{partOf(test.world, 0), test.world.prior})
 		for _, want := range append(test.want, "SET TO", "MIG mode") {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s lacks %q:\n%s", name, want, out.String())
@@ -70,8 +70,8 @@ func TestForgotten(t *testing.T) {
 	}
 	var out, data bytes.Buffer
 	Forgotten(&out, Style{}, v)
-	ForgottenDone(&out, Style{}, v)
-	if err := ForgottenJSON(&data, v); err != nil {
+	Show(&out, Style{}, v)
+	if err := JSON(&data, v); err != nil {
 		t.Fatal(err)
 	}
 	rest, said := out.String(), data.String()
@@ -105,14 +105,14 @@ func TestStateSecret(t *testing.T) {
 	w := blocks().applied()
 	v := partOf(w, 0)
 	var out bytes.Buffer
-	StateList(&out, v)
-	StateShow(&out, Style{Verbose: true}, w.prior, v)
+	Show(&out, Style{}, v)
+	Show(&out, Style{Verbose: true}, StateItem{v, w.prior})
 	Forgotten(&out, Style{Verbose: true}, ForgottenView{StatePart: v})
 	for _, write := range []func() error{
-		func() error { return StateListJSON(&out, v) },
-		func() error { return StateShowJSON(&out, v) },
-		func() error { return StateShowJSON(&out, StatePart{GPUs: v.GPUs}) },
-		func() error { return ForgottenJSON(&out, ForgottenView{StatePart: v}) },
+		func() error { return JSON(&out, v) },
+		func() error { return JSON(&out, StateItem{StatePart: v}) },
+		func() error { return JSON(&out, StateItem{StatePart: StatePart{GPUs: v.GPUs}}) },
+		func() error { return JSON(&out, ForgottenView{StatePart: v}) },
 	} {
 		if err := write(); err != nil {
 			t.Fatal(err)

@@ -25,12 +25,11 @@ type MovedView struct {
 }
 
 // Moved shows the new addresses, and those that the configuration does not have.
-func Moved(w io.Writer, s Style, v MovedView) {
-	p := newPage(s)
+func (v MovedView) draw(p *page) {
 	var old, missing []resource.Address
 	t := &table{gap: 1, columns: []column{{}, {}, {}}}
 	for _, m := range v.Moves {
-		t.add(text(m.From.String()), text(s.arrow()), text(m.To.String()))
+		t.add(text(m.From.String()), text(p.arrow()), text(m.To.String()))
 		if slices.Contains(v.Configured, m.From) {
 			old = append(old, m.From)
 		}
@@ -51,15 +50,13 @@ func Moved(w io.Writer, s Style, v MovedView) {
 	} else {
 		p.flow(0, 2, join(inked(strong, "Moved "+moved+". "), text("Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are recreated.")))
 	}
-	p.flush(w)
 }
 
-// MovedJSON writes the same as data.
-func MovedJSON(w io.Writer, v MovedView) error {
+func (v MovedView) data() any {
 	moved := func(m resource.Renamed) public.Renamed {
 		return public.Renamed{From: m.From.String(), To: m.To.String()}
 	}
-	return JSON(w, public.Moved{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Moved: each(v.Moves, moved)})
+	return public.Moved{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Moved: each(v.Moves, moved)}
 }
 
 // ForgottenView is a part of the state that the state forgets. Its slices and containers stay.
@@ -95,8 +92,7 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 }
 
 // ForgottenDone shows the result.
-func ForgottenDone(w io.Writer, s Style, v ForgottenView) {
-	p := newPage(s)
+func (v ForgottenView) draw(p *page) {
 	things := prose.Count(len(v.Sessions), "session")
 	if n := len(v.GPUs); n > 0 {
 		things += " and " + prose.Count(n, "GPU")
@@ -106,7 +102,6 @@ func ForgottenDone(w io.Writer, s Style, v ForgottenView) {
 	} else {
 		p.flow(0, 2, join(inked(strong, "Forgotten: "+things+". "), text(fmt.Sprintf("The state before is kept beside it as .backup, serial %d.", v.Serial-1))))
 	}
-	p.flush(w)
 }
 
 // commands lists commands to copy.
@@ -163,8 +158,7 @@ func (v ForgottenView) smi(host string) string {
 	return "nvidia-smi"
 }
 
-// ForgottenJSON writes the same as data.
-func ForgottenJSON(w io.Writer, v ForgottenView) error {
+func (v ForgottenView) data() any {
 	sessions := each(v.Sessions, func(s resource.PriorSession) public.ForgottenSession {
 		return public.ForgottenSession{Address: s.Address.String(), Slice: sliceJSON(s.Slice), Handle: (*public.Handle)(s.Handle),
 			Container: some(s.Body, containerOf), Removal: list(v.removal(s))}
@@ -172,7 +166,7 @@ func ForgottenJSON(w io.Writer, v ForgottenView) error {
 	gpus := each(v.GPUs, func(g resource.PriorGPU) public.ForgottenGPU {
 		return public.ForgottenGPU{StateGPU: stateGPUOf(g), Restoring: list(v.restoring(g))}
 	})
-	return JSON(w, public.Forgotten{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Sessions: sessions, GPUs: gpus})
+	return public.Forgotten{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Sessions: sessions, GPUs: gpus}
 }
 
 // RebuiltView is a state that was rebuilt.
@@ -215,19 +209,16 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 }
 
 // RebuiltDone shows the result.
-func RebuiltDone(w io.Writer, s Style, v RebuiltView) {
-	p := newPage(s)
+func (v RebuiltView) draw(p *page) {
 	p.flow(0, 2, join(inked(strong, "Rebuilt: "), text(fmt.Sprintf("%s has serial %d. No GPU, slice or container was touched.", v.State, v.Prior.Serial))))
 	p.movedAside(v.Aside)
 	p.next(suggest("plan", v.Flags))
-	p.flush(w)
 }
 
-// RebuiltJSON writes the same as data.
-func RebuiltJSON(w io.Writer, v RebuiltView) error {
+func (v RebuiltView) data() any {
 	sessions, gpus := names(v.Prior.Sessions, v.Prior.GPUs)
-	return JSON(w, public.Rebuilt{Format: public.V1, State: v.State, Fault: v.Fault, Lineage: v.Prior.Lineage, Serial: v.Prior.Serial, Sessions: sessions, GPUs: gpus,
-		Unproven: each(v.Unproven, containerOf), Notes: words.Notes(v.Notes, v.Live), Aside: list(v.Aside)})
+	return public.Rebuilt{Format: public.V1, State: v.State, Fault: v.Fault, Lineage: v.Prior.Lineage, Serial: v.Prior.Serial, Sessions: sessions, GPUs: gpus,
+		Unproven: each(v.Unproven, containerOf), Notes: words.Notes(v.Notes, v.Live), Aside: list(v.Aside)}
 }
 
 // ImportedView is a session that the state acquires.
@@ -291,20 +282,19 @@ func (v ImportedView) fate() string {
 }
 
 // Imported shows the result.
-func Imported(w io.Writer, s Style, v ImportedView) {
-	p := newPage(s)
+func (v ImportedView) draw(p *page) {
 	p.flow(0, 2, join(inked(strong, "Imported: "), text(fmt.Sprintf("%s has %s, with serial %d. It was left as it is; the next plan shows what differs.", v.State, v.Session.Address, v.Serial))))
 	p.next(suggest("plan", v.Flags))
-	p.flush(w)
 }
 
-// ImportedJSON writes the same as data.
-func ImportedJSON(w io.Writer, v ImportedView) error {
-	users := each(v.Users, func(p resource.Process) public.Process { return public.Process{PID: p.PID, Name: p.Name, MemoryMiB: p.MemoryMiB, GPUInstance: p.GPUInstance,
-		ComputeInstance: p.ComputeInstance, Session: p.Session} })
-	return JSON(w, public.Imported{Format: public.V1, State: v.State, Serial: v.Serial, Address: v.Session.Address.String(), Slice: sliceJSON(v.Session.Slice),
+func (v ImportedView) data() any {
+	users := each(v.Users, func(p resource.Process) public.Process {
+		return public.Process{PID: p.PID, Name: p.Name, MemoryMiB: p.MemoryMiB, GPUInstance: p.GPUInstance,
+			ComputeInstance: p.ComputeInstance, Session: p.Session}
+	})
+	return public.Imported{Format: public.V1, State: v.State, Serial: v.Serial, Address: v.Session.Address.String(), Slice: sliceJSON(v.Session.Slice),
 		Handle: (*public.Handle)(v.Session.Handle), Container: some(v.Session.Body, containerOf), Foreign: v.Foreign, Unproven: v.Unproven,
-		Users: list(users), Notes: words.Notes(v.Notes, v.Live)})
+		Users: list(users), Notes: words.Notes(v.Notes, v.Live)}
 }
 
 // UnlockView is a lock that no process holds, and what its last holders left.
@@ -313,6 +303,7 @@ type UnlockView struct {
 	Note        *durable.Holder // of a process that ended while it held the lock; nil without one
 	Removed     bool            // the note was removed
 	Interrupted *InterruptedRun // that the next command recovers; nil without one
+	Flags       []string
 }
 
 // InterruptedRun is a run that was interrupted.
@@ -323,8 +314,7 @@ type InterruptedRun struct {
 }
 
 // Unlock reports that there is nothing to unlock, and the next command.
-func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
-	p := newPage(s)
+func (v UnlockView) draw(p *page) {
 	p.flow(0, 2, join(inked(strong, "There is nothing to unlock. "),
 		text(fmt.Sprintf("No process holds the lock of %s: a lock ends with its process.", v.State))))
 	if v.Removed {
@@ -333,18 +323,16 @@ func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
 	if v.Interrupted != nil {
 		p.flow(0, 2, text(fmt.Sprintf("A run that began at %s was interrupted, with %s done and %d open. The next command that reads the hosts takes over what it did.",
 			v.Interrupted.Begun.Local().Format(time.DateTime), prose.Count(v.Interrupted.Done, "step"), v.Interrupted.Open)))
-		p.next(suggest("plan", flags))
+		p.next(suggest("plan", v.Flags))
 	}
-	p.flush(w)
 }
 
-// UnlockJSON writes the same as data.
-func UnlockJSON(w io.Writer, v UnlockView) error {
+func (v UnlockView) data() any {
 	note := func(h durable.Holder) public.LockNote {
 		return public.LockNote{User: h.User, PID: h.PID, Command: h.Command, Since: h.Since.Format(time.RFC3339Nano)}
 	}
 	run := func(c InterruptedRun) public.InterruptedRun {
 		return public.InterruptedRun{Begun: c.Begun.Format(time.RFC3339Nano), Done: c.Done, Open: c.Open}
 	}
-	return JSON(w, public.Unlocked{Format: public.V1, State: v.State, Note: some(v.Note, note), Removed: v.Removed, Interrupted: some(v.Interrupted, run)})
+	return public.Unlocked{Format: public.V1, State: v.State, Note: some(v.Note, note), Removed: v.Removed, Interrupted: some(v.Interrupted, run)}
 }

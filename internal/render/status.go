@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -15,8 +14,8 @@ import (
 )
 
 // Status shows hosts, GPUs with their slots, sessions, and what other projects and users have there.
-func Status(w io.Writer, s Style, v StatusView) {
-	p, f := newPage(s), newFleet(v)
+func (v StatusView) draw(p *page) {
+	f := newFleet(v)
 	for _, h := range v.Live.Hosts {
 		p.gap()
 		p.flow(0, 2, join(inked(strong, "host "), text(hostWords(h))))
@@ -36,7 +35,6 @@ func Status(w io.Writer, s Style, v StatusView) {
 	p.down(v.Prior.Expired)
 	p.gap()
 	p.statusSummary(f)
-	p.flush(w)
 }
 
 // statusGPU shows a GPU's settings as they are, its slots and what has drifted.
@@ -259,8 +257,7 @@ func (p *page) unusable(h resource.Host) {
 	}
 }
 
-// StatusJSON writes what exists as data.
-func StatusJSON(w io.Writer, v StatusView) error {
+func (v StatusView) data() any {
 	f := newFleet(v)
 	s := public.Status{Format: public.V1, Sessions: f.sessionsJSON(), Missing: addresses(v.Prior.Missing),
 		Expired: each(v.Prior.Expired, expiredOf), Drift: Drifts(v.Live, v.Drift), HasDrift: v.drifted() > 0, Orphans: []public.Container{}}
@@ -268,7 +265,7 @@ func StatusJSON(w io.Writer, v StatusView) error {
 		s.Orphans = append(s.Orphans, each(v.orphans(h), containerOf)...)
 		return f.hostJSON(h)
 	})
-	return JSON(w, s)
+	return s
 }
 
 func (f fleet) hostJSON(h resource.Host) public.Host {
@@ -352,7 +349,6 @@ func (f fleet) work(a resource.Address) *public.Work {
 	return nil
 }
 
-// SessionsJSON writes the sessions as data.
-func SessionsJSON(w io.Writer, v StatusView) error {
-	return JSON(w, public.Sessions{Format: public.V1, Sessions: newFleet(v).sessionsJSON()})
+func (v SessionsView) data() any {
+	return public.Sessions{Format: public.V1, Sessions: newFleet(v.StatusView).sessionsJSON()}
 }

@@ -13,6 +13,19 @@ import (
 	"cosplay/internal/terminal"
 )
 
+// View is what a command shows: for people, and the same for programs.
+type View interface {
+	draw(p *page)
+	data() any // a value of package public
+}
+
+// Show draws a view.
+func Show(w io.Writer, s Style, v View) {
+	p := newPage(s)
+	v.draw(p)
+	p.flush(w)
+}
+
 // Style is how a screen may look.
 type Style struct {
 	Color   bool

@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"cosplay/internal/disguise/verify"
@@ -52,10 +51,8 @@ var classes = []struct {
 }
 
 // Verify shows a line for each session, then what failed and what was skipped. Verbose shows every check.
-func Verify(w io.Writer, s Style, v VerifyView) {
-	p := newPage(s)
+func (v VerifyView) draw(p *page) {
 	p.verified(v)
-	p.flush(w)
 }
 
 func (p *page) verified(v VerifyView) {
@@ -277,7 +274,6 @@ func checkOf(r verify.Result) public.Check {
 	return public.Check{Check: r.Check, Class: string(r.Class), Way: string(r.Way), Outcome: string(r.Outcome), Expected: r.Expected, Found: r.Got.What, Why: r.Why, Hint: r.Got.Fix, By: r.By}
 }
 
-// VerifyJSON writes the same as data.
-func VerifyJSON(w io.Writer, v VerifyView) error {
-	return JSON(w, public.Verified{Format: public.V1, Verify: v.json()})
+func (v VerifyView) data() any {
+	return public.Verified{Format: public.V1, Verify: v.json()}
 }

@@ -60,10 +60,10 @@ func verifyScreens() []screen {
 	applied := run(one(), no, no)
 	applied.Verify = &single
 	return []screen{
-		{"verify-holds", func(w io.Writer, s Style) { Verify(w, s, holds) }},
-		{"verify-broken", func(w io.Writer, s Style) { Verify(w, s, broken) }},
-		{"verify-none", func(w io.Writer, s Style) { Verify(w, s, VerifyView{}) }},
-		{"verify-verbose", func(w io.Writer, s Style) { s.Verbose = true; Verify(w, s, single) }},
-		{"applied-verify", func(w io.Writer, s Style) { Applied(w, s, applied) }},
+		{"verify-holds", func(w io.Writer, s Style) { Show(w, s, holds) }},
+		{"verify-broken", func(w io.Writer, s Style) { Show(w, s, broken) }},
+		{"verify-none", func(w io.Writer, s Style) { Show(w, s, VerifyView{}) }},
+		{"verify-verbose", func(w io.Writer, s Style) { s.Verbose = true; Show(w, s, single) }},
+		{"applied-verify", func(w io.Writer, s Style) { Show(w, s, applied) }},
 	}
 }

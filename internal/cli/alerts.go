@@ -32,7 +32,7 @@ func (o *alertOptions) flags(f *pflag.FlagSet) {
 }
 
 // receivers are what the flags name.
-func (inv *invocation) receivers(o alertOptions) (all []alerts.Receiver, err error) {
+func (o alertOptions) receivers(inv *invocation) (all []alerts.Receiver, err error) {
 	if o.exec != "" {
 		all = append(all, alerts.Command{Line: o.exec, Out: inv.Err})
 	}
@@ -132,8 +132,8 @@ func (a *announcer) finish(cancel context.CancelFunc) {
 }
 
 // announcer makes one from flags.
-func (inv *invocation) announcer(o alertOptions) (*announcer, error) {
-	receivers, err := inv.receivers(o)
+func (o alertOptions) announcer(inv *invocation) (*announcer, error) {
+	receivers, err := o.receivers(inv)
 	warn := func(err error) { fmt.Fprintln(inv.Err, prose.Stop("Warning: "+err.Error())) }
 	return &announcer{receivers: receivers, warn: warn}, err
 }

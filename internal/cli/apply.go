@@ -44,7 +44,7 @@ func (o *applyOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.keepPartial, "keep-partial", false, "keep what was created for a session that failed, to inspect it")
 }
 
-func (inv *invocation) apply() *cobra.Command {
+func applyCommand(inv *invocation) *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
 		Use:        "apply [PLANFILE]",
@@ -61,7 +61,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 			o.planFile = strings.Join(args, "")
 			return cmp.Or(wants(0, 1)(cmd, args), checkPlanFlags(cmd.Flags()), o.wait.detached(args), o.check())
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
 	o.flags(cmd.Flags())
 	inv.planFlags(cmd.Flags())
@@ -70,7 +70,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 	return cmd
 }
 
-func (inv *invocation) destroy() *cobra.Command {
+func destroyCommand(inv *invocation) *cobra.Command {
 	o := applyOptions{destroy: true, aim: project.Aim{Goal: project.NothingLeft}}
 	cmd := &cobra.Command{
 		Use:        "destroy",
@@ -84,7 +84,7 @@ Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all w
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), o.check())
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
 	o.flags(cmd.Flags())
 	inv.planFlags(cmd.Flags())
@@ -110,7 +110,7 @@ func (o *applyOptions) check() error {
 	return nil
 }
 
-func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
+func (o applyOptions) run(ctx context.Context, inv *invocation) error {
 	saved, reading, err := o.reading()
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"cosplay/internal/runtime/docker/image"
 )
 
-func (inv *invocation) build() *cobra.Command {
+func buildCommand(inv *invocation) *cobra.Command {
 	o := image.BuildOptions{Version: Version}
 	cmd := &cobra.Command{
 		Use:   "build",

@@ -36,7 +36,7 @@ func buildOn(t *testing.T, answer http.HandlerFunc, json bool, args ...string) (
 	t.Setenv("DOCKER_BUILDKIT", "0")
 	var stdout, stderr bytes.Buffer
 	inv := &invocation{Streams: Streams{Out: &stdout, Err: &stderr}, json: json}
-	cmd := inv.build()
+	cmd := buildCommand(inv)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	err = cmd.ExecuteContext(t.Context())

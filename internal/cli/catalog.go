@@ -20,7 +20,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-func (inv *invocation) ls() *cobra.Command {
+func lsCommand(inv *invocation) *cobra.Command {
 	var (
 		arch, on, maxError string
 		gpu                int
@@ -100,7 +100,7 @@ func ofArchitecture(targets []resource.Target, arch string) ([]resource.Target, 
 	return some, nil
 }
 
-func (inv *invocation) info() *cobra.Command {
+func infoCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "info GPU",
 		Short: "Show the figures of one GPU of the catalog, with their source",
@@ -127,7 +127,7 @@ func target(words []string) (resource.Target, error) {
 	return catalog.Target(strings.Join(words, " "))
 }
 
-func (inv *invocation) fit() *cobra.Command {
+func fitCommand(inv *invocation) *cobra.Command {
 	var (
 		on              string
 		gpu             int

@@ -147,6 +147,24 @@ func Main(args []string, streams Streams) int {
 // Command returns the command line, for its man pages and completions.
 func Command() *cobra.Command { return (&invocation{}).root() }
 
+// commandGroups are the commands as the help lists them.
+var commandGroups = []struct {
+	title    string
+	commands []func(*invocation) *cobra.Command
+}{
+	{"Core commands:", []func(*invocation) *cobra.Command{
+		initCommand, fmtCommand, validateCommand, planCommand, applyCommand, destroyCommand, driftCommand, watchCommand}},
+	{"Inspect:", []func(*invocation) *cobra.Command{
+		statusCommand, psCommand, reportCommand, mapCommand, historyCommand, showCommand, outputCommand, consoleCommand, graphCommand,
+		stateCommand, importCommand}},
+	{"Sessions:", []func(*invocation) *cobra.Command{
+		runCommand, fitsCommand, sshCommand, execCommand, logsCommand, stopCommand, startCommand, extendCommand, expireCommand,
+		sshConfigCommand, verifyCommand}},
+	{"Catalog:", []func(*invocation) *cobra.Command{lsCommand, infoCommand, fitCommand}},
+	{"Other commands:", []func(*invocation) *cobra.Command{
+		doctorCommand, buildCommand, schemaCommand, forceUnlockCommand, resetCommand, hostCommand, simCommand, versionCommand}},
+}
+
 func (inv *invocation) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cosplay",
@@ -186,18 +204,10 @@ func (inv *invocation) root() *cobra.Command {
 	flags.BoolVar(&inv.noColor, "no-color", false, "no colour (also: NO_COLOR; off a terminal it is off)")
 	flags.BoolVarP(&inv.verbose, "verbose", "v", false, "show every session and GPU, also those like the one before")
 	flags.BoolVar(&inv.json, "json", false, "write JSON, with a format_version")
-	for _, group := range []struct {
-		title    string
-		commands []*cobra.Command
-	}{
-		{"Core commands:", []*cobra.Command{inv.init(), inv.fmt(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift(), inv.watch()}},
-		{"Inspect:", []*cobra.Command{inv.status(), inv.ps(), inv.reports(), inv.slotMap(), inv.history(), inv.show(), inv.output(), inv.console(), inv.graph(), inv.stateCommands(), inv.importThings()}},
-		{"Sessions:", []*cobra.Command{inv.run(), inv.fits(), inv.ssh(), inv.exec(), inv.logs(), inv.stop(), inv.start(), inv.extend(), inv.expire(), inv.sshConfig(), inv.verify()}},
-		{"Catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},
-		{"Other commands:", []*cobra.Command{inv.doctor(), inv.build(), inv.schema(), inv.forceUnlock(), inv.reset(), inv.host(), inv.sim(), inv.version()}},
-	} {
+	for _, group := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
-		for _, c := range group.commands {
+		for _, command := range group.commands {
+			c := command(inv)
 			c.GroupID = group.title
 			root.AddCommand(c)
 		}

@@ -15,7 +15,7 @@ import (
 	"cosplay/internal/runtime/process"
 )
 
-func (inv *invocation) exec() *cobra.Command {
+func execCommand(inv *invocation) *cobra.Command {
 	var (
 		program runtime.Program
 		env     []string
@@ -36,7 +36,24 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 				return err
 			}
 			program.Argv, program.Env = argv, variablesOf(env)
-			return inv.runExec(cmd.Context(), name, program)
+			in, err := inv.enter(cmd.Context(), name, true)
+			if err != nil {
+				return err
+			}
+			address, place := in.session.Address, in.reached
+			if place == nil {
+				if place, err = in.place(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			code, err := place.Exec(cmd.Context(), in.session.ID, program, runtime.Streams{In: inv.In, Out: inv.stdout, Err: inv.stderr})
+			if err != nil {
+				render.Error(inv.Err, inv.style(inv.Err), fmt.Errorf("%s: %w", address, err))
+			}
+			if code != 0 || err != nil {
+				return exit(max(code, exitError))
+			}
+			return nil
 		},
 	}
 	f := cmd.Flags()
@@ -63,27 +80,6 @@ func enterCommand() *cobra.Command {
 			return err
 		},
 	}
-}
-
-func (inv *invocation) runExec(ctx context.Context, name string, program runtime.Program) error {
-	in, err := inv.enter(ctx, name, true)
-	if err != nil {
-		return err
-	}
-	address, place := in.session.Address, in.reached
-	if place == nil {
-		if place, err = in.place(ctx); err != nil {
-			return err
-		}
-	}
-	code, err := place.Exec(ctx, in.session.ID, program, runtime.Streams{In: inv.In, Out: inv.stdout, Err: inv.stderr})
-	if err != nil {
-		render.Error(inv.Err, inv.style(inv.Err), fmt.Errorf("%s: %w", address, err))
-	}
-	if code != 0 || err != nil {
-		return exit(max(code, exitError))
-	}
-	return nil
 }
 
 // place is where the session runs, if programs can run in it.

@@ -23,7 +23,7 @@ type expireOptions struct {
 	grace  time.Duration
 }
 
-func (inv *invocation) expire() *cobra.Command {
+func expireCommand(inv *invocation) *cobra.Command {
 	var o expireOptions
 	cmd := &cobra.Command{
 		Use:   "expire [SESSION...]",
@@ -33,37 +33,36 @@ func (inv *invocation) expire() *cobra.Command {
 An expired session stays down until its block is edited or cosplay extend gives it more time. A session with prevent_destroy is not ended. For cron.
 
 Exit codes: 0 none is left; 1 error; 130 stopped by Ctrl-C.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return inv.runExpire(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.grace < 0 || o.grace > time.Hour {
+				return errors.New("--grace: give a time from 0s to 1h")
+			}
+			p, err := inv.open(project.Options{})
+			if err != nil {
+				return err
+			}
+			if o.dryRun {
+				outlook, diags, err := p.Plan(cmd.Context(), project.Aim{Goal: project.ExpiredEnded, Target: args})
+				if err == nil && diags.HasErrors() {
+					err = inv.refuse(diags, p.files)
+				}
+				if err == nil {
+					inv.printExpiring(outlook, "Would end")
+				}
+				return err
+			}
+			if err := inv.lock(cmd.Context(), p, "expire", o.lockTimeout); err != nil {
+				return err
+			}
+			err = p.EndExpired(cmd.Context(), args, resource.Seconds(o.grace/time.Second),
+				project.ApplyOptions{Parallelism: int(o.parallelism)}, &expiring{inv})
+			return inv.refused(err, p.files)
+		},
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print which sessions would be ended, and change nothing")
 	cmd.Flags().DurationVar(&o.grace, "grace", 10*time.Second, "time between SIGTERM and SIGKILL")
 	o.flags(cmd.Flags())
 	return cmd
-}
-
-func (inv *invocation) runExpire(ctx context.Context, names []string, o expireOptions) error {
-	if o.grace < 0 || o.grace > time.Hour {
-		return errors.New("--grace: give a time from 0s to 1h")
-	}
-	p, err := inv.open(project.Options{})
-	if err != nil {
-		return err
-	}
-	if o.dryRun {
-		outlook, diags, err := p.Plan(ctx, project.Aim{Goal: project.ExpiredEnded, Target: names})
-		if err == nil && diags.HasErrors() {
-			err = inv.refuse(diags, p.files)
-		}
-		if err == nil {
-			inv.printExpiring(outlook, "Would end")
-		}
-		return err
-	}
-	if err := inv.lock(ctx, p, "expire", o.lockTimeout); err != nil {
-		return err
-	}
-	err = p.EndExpired(ctx, names, resource.Seconds(o.grace/time.Second), project.ApplyOptions{Parallelism: int(o.parallelism)}, &expiring{inv})
-	return inv.refused(err, p.files)
 }
 
 // expiring is the operator of expire.
@@ -114,7 +113,7 @@ func (inv *invocation) printExpiring(o project.Outlook, done string) {
 	}
 }
 
-func (inv *invocation) extend() *cobra.Command {
+func extendCommand(inv *invocation) *cobra.Command {
 	var lockTimeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "extend SESSION... DURATION",
@@ -126,35 +125,33 @@ A session that has expired and was ended may come up again: cosplay apply create
 Exit codes: 0 extended; 1 error.`,
 		Args: wants(2, 1000),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return inv.runExtend(cmd.Context(), args[:len(args)-1], args[len(args)-1], lockTimeout)
+			names, typed := args[:len(args)-1], args[len(args)-1]
+			by, ok := resource.ParseSeconds(typed)
+			if !ok {
+				return fmt.Errorf("%q is not a duration. Write the sessions, then a duration: cosplay extend %s 4h", typed, names[0])
+			}
+			p, err := inv.openHosts()
+			if err != nil {
+				return err
+			}
+			if err := inv.lock(cmd.Context(), p, "extend", lockTimeout); err != nil {
+				return err
+			}
+			extended, err := p.Extend(cmd.Context(), names, by)
+			if err != nil {
+				return err
+			}
+			for _, e := range extended {
+				fmt.Fprintf(inv.Out, "%s expires at %s, in %s.\n", e.Address, e.To, resource.Seconds(e.To-project.Now()))
+			}
+			down := slices.DeleteFunc(extended, func(e project.Extension) bool { return !e.Down })
+			if len(down) > 0 {
+				again := prose.Each(down, func(e project.Extension) string { return e.Address.String() })
+				fmt.Fprintf(inv.Out, "cosplay apply creates %s again.\n", prose.And(again))
+			}
+			return nil
 		},
 	}
 	lockFlag(cmd.Flags(), &lockTimeout)
 	return cmd
-}
-
-func (inv *invocation) runExtend(ctx context.Context, names []string, typed string, wait time.Duration) error {
-	by, ok := resource.ParseSeconds(typed)
-	if !ok {
-		return fmt.Errorf("%q is not a duration. Write the sessions, then a duration: cosplay extend %s 4h", typed, names[0])
-	}
-	p, err := inv.openHosts()
-	if err != nil {
-		return err
-	}
-	if err := inv.lock(ctx, p, "extend", wait); err != nil {
-		return err
-	}
-	extended, err := p.Extend(ctx, names, by)
-	if err != nil {
-		return err
-	}
-	for _, e := range extended {
-		fmt.Fprintf(inv.Out, "%s expires at %s, in %s.\n", e.Address, e.To, resource.Seconds(e.To-project.Now()))
-	}
-	down := slices.DeleteFunc(extended, func(e project.Extension) bool { return !e.Down })
-	if len(down) > 0 {
-		fmt.Fprintf(inv.Out, "cosplay apply creates %s again.\n", prose.And(prose.Each(down, func(e project.Extension) string { return e.Address.String() })))
-	}
-	return nil
 }

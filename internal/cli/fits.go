@@ -29,7 +29,7 @@ type fitsFlags struct {
 	markdown bool
 }
 
-func (inv *invocation) fits() *cobra.Command {
+func fitsCommand(inv *invocation) *cobra.Command {
 	var (
 		flags fitsFlags
 		env   []string
@@ -68,7 +68,7 @@ Exit codes: 1 if no GPU runs the command, or one that --need names does not; 130
 				}
 			}
 			flags.session.Env = variablesOf(env)
-			return inv.runFits(cmd.Context(), flags, args)
+			return flags.run(cmd.Context(), inv, args)
 		},
 	}
 	f := cmd.Flags()
@@ -95,7 +95,7 @@ type finder struct {
 	compute  string // of the simulated hosts; "" on hardware
 }
 
-func (inv *invocation) runFits(ctx context.Context, flags fitsFlags, argv []string) error {
+func (flags fitsFlags) run(ctx context.Context, inv *invocation, argv []string) error {
 	f := &finder{invocation: inv, flags: flags, argv: argv, attempts: map[int]attempt{}, signals: interrupt.Catch()}
 	defer f.signals.Release()
 	interrupt.OutliveReaders()

@@ -27,7 +27,7 @@ import (
 
 type fmtOptions struct{ check, diff, recursive bool }
 
-func (inv *invocation) fmt() *cobra.Command {
+func fmtCommand(inv *invocation) *cobra.Command {
 	var o fmtOptions
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH]...",
@@ -42,7 +42,7 @@ Exit codes: 0 fine; 1 error, or with --check a file that is not formatted.`,
 			if len(args) == 0 && inv.file != "" {
 				args = []string{inv.file}
 			}
-			return inv.runFmt(args, o)
+			return o.run(inv, args)
 		},
 	}
 	flags := cmd.Flags()
@@ -52,7 +52,7 @@ Exit codes: 0 fine; 1 error, or with --check a file that is not formatted.`,
 	return cmd
 }
 
-func (inv *invocation) runFmt(args []string, o fmtOptions) error {
+func (o fmtOptions) run(inv *invocation, args []string) error {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -60,7 +60,7 @@ func (inv *invocation) runFmt(args []string, o fmtOptions) error {
 		if len(args) > 1 {
 			return errors.New("- is standard input, and cannot be combined with files; leave one of them out")
 		}
-		return inv.fmtInput(o)
+		return o.input(inv)
 	}
 	var paths []string
 	for _, arg := range args {
@@ -89,7 +89,7 @@ func (inv *invocation) runFmt(args []string, o fmtOptions) error {
 			}
 		}
 	}
-	if err := inv.printFormatted(changed, o); err != nil {
+	if err := o.print(inv, changed); err != nil {
 		return err
 	}
 	return exitIf(failed || o.check && len(changed) > 0, exitError)
@@ -116,7 +116,7 @@ func (inv *invocation) format(path string, src []byte) (formatted, bool) {
 
 // fmtInput formats standard input. The output is the text, unless a flag asks for
 // something else.
-func (inv *invocation) fmtInput(o fmtOptions) error {
+func (o fmtOptions) input(inv *invocation) error {
 	src, err := io.ReadAll(io.LimitReader(inv.In, config.MaxSource+1))
 	if err != nil {
 		return fmt.Errorf("reading standard input: %w", err)
@@ -134,7 +134,7 @@ func (inv *invocation) fmtInput(o fmtOptions) error {
 	return cmp.Or(err, exitIf(o.check && !bytes.Equal(one.before, one.after), exitError))
 }
 
-func (inv *invocation) printFormatted(changed []formatted, o fmtOptions) error {
+func (o fmtOptions) print(inv *invocation, changed []formatted) error {
 	if inv.json {
 		paths := prose.Each(changed, func(one formatted) string { return one.path })
 		return render.JSON(inv.Out, public.Formatted{Format: public.V1, Changed: append([]string{}, paths...), Written: !o.check})

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-func (inv *invocation) graph() *cobra.Command {
+func graphCommand(inv *invocation) *cobra.Command {
 	var steps bool
 	cmd := &cobra.Command{
 		Use:   "graph",
@@ -24,36 +23,34 @@ func (inv *invocation) graph() *cobra.Command {
 
   cosplay graph | dot -Tsvg > fleet.svg`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runGraph(cmd.Context(), steps) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			inv.asks = true
+			p, err := inv.open(project.Options{ReadOnly: !steps})
+			if err != nil {
+				return err
+			}
+			var g render.Graph
+			if steps {
+				outlook, _, err := inv.outlook(cmd.Context(), p, project.Aim{})
+				if err != nil {
+					return err
+				}
+				g = render.StepGraph(outlook.Plan, outlook.Live)
+			} else {
+				prior, _, err := p.Remembered()
+				if err != nil {
+					return err
+				}
+				g = fleetGraph(p.Intent, prior)
+			}
+			if inv.json {
+				return render.GraphJSON(inv.Out, g)
+			}
+			return render.GraphDOT(inv.Out, g)
+		},
 	}
 	cmd.Flags().BoolVar(&steps, "steps", false, "the steps of the plan instead of the sessions")
 	return cmd
-}
-
-func (inv *invocation) runGraph(ctx context.Context, steps bool) error {
-	inv.asks = true
-	p, err := inv.open(project.Options{ReadOnly: !steps})
-	if err != nil {
-		return err
-	}
-	var g render.Graph
-	if steps {
-		outlook, _, err := inv.outlook(ctx, p, project.Aim{})
-		if err != nil {
-			return err
-		}
-		g = render.StepGraph(outlook.Plan, outlook.Live)
-	} else {
-		prior, _, err := p.Remembered()
-		if err != nil {
-			return err
-		}
-		g = fleetGraph(p.Intent, prior)
-	}
-	if inv.json {
-		return render.GraphJSON(inv.Out, g)
-	}
-	return render.GraphDOT(inv.Out, g)
 }
 
 // fleetGraph draws the sessions of the configuration, with the slices that the state has.

@@ -23,7 +23,7 @@ import (
 	"cosplay/internal/terminal"
 )
 
-func (inv *invocation) host() *cobra.Command {
+func hostCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{Use: "host", Short: "Export a host, to plan for it elsewhere"})
 	var out string
 	export := &cobra.Command{

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-func (inv *invocation) importThings() *cobra.Command {
+func importCommand(inv *invocation) *cobra.Command {
 	var (
 		autoApprove bool
 		lockTimeout time.Duration
@@ -29,46 +28,42 @@ The ID is the UUID of a MIG slice (MIG-UUID, or MIG-GPU-UUID/GI/CI as older driv
   cosplay import trainer 4f1a09c2be77                  a container`,
 		Args: wants(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return inv.runImport(cmd.Context(), args[0], args[1], autoApprove, lockTimeout)
+			p, err := inv.open(project.Options{})
+			if err != nil {
+				return err
+			}
+			to, err := resource.Match(args[0], p.Addresses())
+			if err != nil {
+				return oneOfSeveral(err, args[0], p.Addresses())
+			}
+			if err := inv.lock(cmd.Context(), p, "import", lockTimeout); err != nil {
+				return err
+			}
+			found, outlook, err := recovery.BeginImport(cmd.Context(), p.Project, to, args[1])
+			if err != nil {
+				return err
+			}
+			view := render.ImportedView{Session: found.Session, GPU: found.GPU, Name: found.Name, Foreign: found.Foreign, Unproven: found.Unproven,
+				Users: found.Users, Notes: append(p.Notes, found.Notes...), State: p.Store.Path, Live: outlook.Live, Flags: inv.flags()}
+			asks := !autoApprove && (found.Foreign || found.Unproven)
+			if err := inv.mayAsk(asks, ""); err != nil {
+				return err
+			}
+			if !inv.json {
+				render.Importing(inv.Out, inv.style(inv.Out), view)
+			}
+			if err := inv.ask(asks, "Take it over?"); err != nil {
+				return err
+			}
+			prior, err := recovery.CarryOutImport(cmd.Context(), p.Project, found, outlook)
+			if err != nil {
+				return err
+			}
+			view.Serial = prior.Serial
+			return inv.print(view)
 		},
 	}
 	askFlag(cmd.Flags(), &autoApprove)
 	lockFlag(cmd.Flags(), &lockTimeout)
 	return cmd
-}
-
-func (inv *invocation) runImport(ctx context.Context, name, id string, autoApprove bool, wait time.Duration) error {
-	p, err := inv.open(project.Options{})
-	if err != nil {
-		return err
-	}
-	to, err := resource.Match(name, p.Addresses())
-	if err != nil {
-		return oneOfSeveral(err, name, p.Addresses())
-	}
-	if err := inv.lock(ctx, p, "import", wait); err != nil {
-		return err
-	}
-	found, outlook, err := recovery.BeginImport(ctx, p.Project, to, id)
-	if err != nil {
-		return err
-	}
-	view := render.ImportedView{Session: found.Session, GPU: found.GPU, Name: found.Name, Foreign: found.Foreign, Unproven: found.Unproven,
-		Users: found.Users, Notes: append(p.Notes, found.Notes...), State: p.Store.Path, Live: outlook.Live, Flags: inv.flags()}
-	asks := !autoApprove && (found.Foreign || found.Unproven)
-	if err := inv.mayAsk(asks, ""); err != nil {
-		return err
-	}
-	if !inv.json {
-		render.Importing(inv.Out, inv.style(inv.Out), view)
-	}
-	if err := inv.ask(asks, "Take it over?"); err != nil {
-		return err
-	}
-	prior, err := recovery.CarryOutImport(ctx, p.Project, found, outlook)
-	if err != nil {
-		return err
-	}
-	view.Serial = prior.Serial
-	return inv.print(view)
 }

@@ -29,7 +29,7 @@ const starterFile = "cosplay.hcl"
 // starterHost is the host that it simulates if there is no driver.
 const starterHost = "1 x h200"
 
-func (inv *invocation) init() *cobra.Command {
+func initCommand(inv *invocation) *cobra.Command {
 	var (
 		count    int
 		simulate string

@@ -19,7 +19,7 @@ import (
 	"cosplay/internal/terminal"
 )
 
-func (inv *invocation) logs() *cobra.Command {
+func logsCommand(inv *invocation) *cobra.Command {
 	var (
 		o     runtime.LogOptions
 		since string

@@ -13,18 +13,18 @@ import (
 	"cosplay/internal/resource"
 )
 
-func (inv *invocation) status() *cobra.Command {
+func statusCommand(inv *invocation) *cobra.Command {
 	return inv.looking("status", "Show hosts, GPUs and sessions as they are now",
 		func(v render.StatusView) render.View { return v }, func(v render.MachineView) render.View { return v })
 }
 
-func (inv *invocation) ps() *cobra.Command {
+func psCommand(inv *invocation) *cobra.Command {
 	return inv.looking("ps", "List the sessions as they are now",
 		func(v render.StatusView) render.View { return render.SessionsView{StatusView: v} },
 		func(v render.MachineView) render.View { return render.MachineSessionsView{MachineView: v} })
 }
 
-func (inv *invocation) slotMap() *cobra.Command {
+func mapCommand(inv *invocation) *cobra.Command {
 	return inv.looking("map", "Draw which slots of which GPU are taken",
 		func(v render.StatusView) render.View { return render.MapView{StatusView: v} },
 		func(v render.MachineView) render.View { return render.MachineMapView{MachineView: v} })
@@ -97,7 +97,7 @@ func (inv *invocation) viewOf(p *project.Project, o project.Outlook) render.Stat
 		Used: used, Reports: p.Reports(o.Prior, used), Targets: catalog.Targets}
 }
 
-func (inv *invocation) show() *cobra.Command {
+func showCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show [PLANFILE]",
 		Short: "Show the state, or a saved plan",

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,7 @@ import (
 	"cosplay/internal/terminal"
 )
 
-func (inv *invocation) output() *cobra.Command {
+func outputCommand(inv *invocation) *cobra.Command {
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "output [NAME]",
@@ -134,7 +133,7 @@ func (inv *invocation) revealed(prior resource.Prior, name string) (config.Outpu
 	return now[j], nil
 }
 
-func (inv *invocation) console() *cobra.Command {
+func consoleCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "console",
 		Short: "Evaluate expressions, with the values of the project",
@@ -144,41 +143,39 @@ func (inv *invocation) console() *cobra.Command {
 
 Exit codes: 0 fine; 1 error.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runConsole(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if inv.file == "-" {
+				return errors.New("standard input is for the expressions, so it cannot be the configuration as well; name a file")
+			}
+			p, err := inv.openState()
+			if err != nil {
+				return err
+			}
+			eval, err := p.Console(cmd.Context())
+			if err != nil {
+				return err
+			}
+			p.Machine.Rest()
+			in, isFile := inv.In.(*os.File)
+			if isFile && term.IsTerminal(int(in.Fd())) && !inv.json {
+				return inv.converse(in, eval)
+			}
+			lines := bufio.NewScanner(inv.In)
+			lines.Buffer(nil, 1<<20)
+			typed := ""
+			for lines.Scan() {
+				if typed += lines.Text(); config.Unfinished(typed) {
+					typed += "\n"
+					continue
+				}
+				if !inv.answer(inv.Out, inv.Err, eval, typed) {
+					return exit(exitError)
+				}
+				typed = ""
+			}
+			return cmp.Or(lines.Err(), exitIf(!inv.answer(inv.Out, inv.Err, eval, typed), exitError))
+		},
 	}
-}
-
-func (inv *invocation) runConsole(ctx context.Context) error {
-	if inv.file == "-" {
-		return errors.New("standard input is for the expressions, so it cannot be the configuration as well; name a file")
-	}
-	p, err := inv.openState()
-	if err != nil {
-		return err
-	}
-	eval, err := p.Console(ctx)
-	if err != nil {
-		return err
-	}
-	p.Machine.Rest()
-	in, isFile := inv.In.(*os.File)
-	if isFile && term.IsTerminal(int(in.Fd())) && !inv.json {
-		return inv.converse(in, eval)
-	}
-	lines := bufio.NewScanner(inv.In)
-	lines.Buffer(nil, 1<<20)
-	typed := ""
-	for lines.Scan() {
-		if typed += lines.Text(); config.Unfinished(typed) {
-			typed += "\n"
-			continue
-		}
-		if !inv.answer(inv.Out, inv.Err, eval, typed) {
-			return exit(exitError)
-		}
-		typed = ""
-	}
-	return cmp.Or(lines.Err(), exitIf(!inv.answer(inv.Out, inv.Err, eval, typed), exitError))
 }
 
 // converse reads expressions from a terminal, with a history; mistakes do not end it.

@@ -25,7 +25,7 @@ import (
 	"cosplay/internal/watch"
 )
 
-func (inv *invocation) plan() *cobra.Command {
+func planCommand(inv *invocation) *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use:   "plan",
@@ -36,7 +36,7 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), o.check(inv.json))
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.out, "out", "", "save the plan to this `file`, for cosplay apply FILE")
@@ -51,7 +51,7 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 	return cmd
 }
 
-func (inv *invocation) drift() *cobra.Command {
+func driftCommand(inv *invocation) *cobra.Command {
 	o := planOptions{aim: project.Aim{Goal: project.ReadOnly}, refreshOnly: true, detailed: true, driftOnly: true}
 	cmd := &cobra.Command{
 		Use:   "drift",
@@ -66,7 +66,7 @@ drift checks the files of each session's disguise, and asks NVML in each contain
 
 Exit codes: 0 no drift, 1 error, 2 drift.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "also test the disguise from inside every session")
 	o.alerts.flags(cmd.Flags())
@@ -107,8 +107,8 @@ func (o *planOptions) check(json bool) error {
 	return checkAim(o.aim)
 }
 
-func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
-	announce, err := inv.announcer(o.alerts)
+func (o planOptions) run(ctx context.Context, inv *invocation) error {
+	announce, err := o.alerts.announcer(inv)
 	metrics, unfit := o.metrics, error(nil)
 	if metrics != "" {
 		metrics, unfit = durable.Destination(metrics)
@@ -151,7 +151,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	}
 	switch {
 	case o.refreshOnly:
-		err = inv.printDrift(view, o)
+		err = o.printDrift(inv, view)
 	case o.markdown:
 		err = render.PlanMarkdown(inv.Out, inv.style(inv.Out), view)
 	default:
@@ -202,7 +202,7 @@ func (inv *invocation) planView(p *opened, outlook project.Outlook, diags hcl.Di
 	}, nil
 }
 
-func (inv *invocation) printDrift(view render.PlanView, o planOptions) error {
+func (o planOptions) printDrift(inv *invocation, view render.PlanView) error {
 	drifted := view.Plan.Diff.NotAsApplied()
 	switch {
 	case inv.json:

@@ -6,7 +6,7 @@ import (
 	"cosplay/internal/render"
 )
 
-func (inv *invocation) reports() *cobra.Command {
+func reportCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "report [SESSION...]",
 		Short: "Show what PyTorch did in sessions of a simulated host",

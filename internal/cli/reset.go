@@ -22,7 +22,7 @@ type resetOptions struct {
 	force       bool
 }
 
-func (inv *invocation) reset() *cobra.Command {
+func resetCommand(inv *invocation) *cobra.Command {
 	var o resetOptions
 	cmd := &cobra.Command{
 		Use:   "reset",
@@ -38,7 +38,7 @@ State, backup and journal are moved aside, not deleted. The configuration need n
 
 Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runReset(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.GPU, "gpu", "", "this `GPU` only, by index, UUID or PCI address")
@@ -52,7 +52,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 	return cmd
 }
 
-func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
+func (o resetOptions) run(ctx context.Context, inv *invocation) error {
 	if o.Holder != "" && o.AllProjects {
 		return errors.New("--holder is one project and --all-projects are all; leave one of them out")
 	}
@@ -88,10 +88,10 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 	if err := inv.ask(!o.autoApprove, "Remove all of this?"); err != nil {
 		return err
 	}
-	return inv.carryOutReset(ctx, p, r, view, o)
+	return o.carryOut(ctx, inv, p, r, view)
 }
 
-func (inv *invocation) carryOutReset(ctx context.Context, p *project.Project, r *recovery.Reset, view render.ResetView, o resetOptions) error {
+func (o resetOptions) carryOut(ctx context.Context, inv *invocation, p *project.Project, r *recovery.Reset, view render.ResetView) error {
 	done := render.ResetDoneView{ResetView: view}
 	stoppable, event, closed := inv.stoppable(ctx)
 	if len(r.Killed) > 0 {

@@ -24,7 +24,7 @@ import (
 	"cosplay/internal/terminal"
 )
 
-func (inv *invocation) run() *cobra.Command {
+func runCommand(inv *invocation) *cobra.Command {
 	var (
 		once         project.Once
 		volumes, env []string

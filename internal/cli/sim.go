@@ -21,7 +21,7 @@ type numbers map[string]int
 // onSim is what a command does to a simulated host.
 type onSim func(h *sim.Host, args []string, n numbers) error
 
-func (inv *invocation) sim() *cobra.Command {
+func simCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "sim",
 		Short: "Change the hardware of a simulated host, as an admin would",

@@ -21,7 +21,7 @@ import (
 	"cosplay/internal/watch"
 )
 
-func (inv *invocation) validate() *cobra.Command {
+func validateCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate",
 		Short: "Check the configuration, without asking any host",
@@ -59,7 +59,7 @@ Exit codes: 0 it is valid; 1 it is not.`,
 	}
 }
 
-func (inv *invocation) doctor() *cobra.Command {
+func doctorCommand(inv *invocation) *cobra.Command {
 	var systemd bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -109,7 +109,7 @@ func (inv *invocation) printUnits() error {
 	return err
 }
 
-func (inv *invocation) schema() *cobra.Command {
+func schemaCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print a JSON schema of the language, for editors",

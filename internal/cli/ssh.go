@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -31,7 +30,7 @@ func sshFlags(typed *pflag.FlagSet) (words []string) {
 	return words
 }
 
-func (inv *invocation) ssh() *cobra.Command {
+func sshCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh [SESSION] [-- COMMAND...]",
 		Short: "Log into a session's container",
@@ -45,7 +44,31 @@ Exit codes: the command's; 255 where ssh failed; 1 where there is no such sessio
 			if err != nil {
 				return err
 			}
-			return inv.runSSH(cmd.Context(), name, sshFlags(cmd.LocalNonPersistentFlags()), argv)
+			client, err := exec.LookPath("ssh")
+			if err != nil {
+				return errors.New("there is no ssh client on this machine: install openssh-client; cosplay exec needs none")
+			}
+			in, err := inv.enter(cmd.Context(), name, false)
+			var login project.Login
+			switch {
+			case err == nil && in.reached != nil && in.session.Spec.SSH.Enabled:
+				login, err = in.LastLogin(in.session, in.Prior)
+			case err == nil:
+				login, err = in.Login(cmd.Context(), in.session, in.Prior, in.Live)
+			case in != nil && cmd.Context().Err() == nil:
+				login, err = inv.lastLogin(in.Project, name, err)
+			}
+			if err != nil {
+				return err
+			}
+			options := repeated("-o", prose.Each(login.Options(), func(o project.SSHOption) string { return o.Name + "=" + o.Value }))
+			args = slices.Concat([]string{"ssh"}, options, sshFlags(cmd.LocalNonPersistentFlags()), []string{"--", login.Host}, argv)
+			// This process becomes ssh, which handles signals and the terminal, so no agent waits
+			// while a login lasts for days.
+			if err := in.Close(); err != nil {
+				return err
+			}
+			return syscall.Exec(client, args, os.Environ())
 		},
 	}
 	f := cmd.Flags()
@@ -56,34 +79,6 @@ Exit codes: the command's; 255 where ssh failed; 1 where there is no such sessio
 	f.BoolP("forward-agent", "A", false, "let programs in the session use your ssh agent")
 	f.BoolP("no-command", "N", false, "run no command; for forwarded ports alone")
 	return cmd
-}
-
-func (inv *invocation) runSSH(ctx context.Context, name string, flags, argv []string) error {
-	client, err := exec.LookPath("ssh")
-	if err != nil {
-		return errors.New("there is no ssh client on this machine: install openssh-client; cosplay exec needs none")
-	}
-	in, err := inv.enter(ctx, name, false)
-	var login project.Login
-	switch {
-	case err == nil && in.reached != nil && in.session.Spec.SSH.Enabled:
-		login, err = in.LastLogin(in.session, in.Prior)
-	case err == nil:
-		login, err = in.Login(ctx, in.session, in.Prior, in.Live)
-	case in != nil && ctx.Err() == nil:
-		login, err = inv.lastLogin(in.Project, name, err)
-	}
-	if err != nil {
-		return err
-	}
-	options := repeated("-o", prose.Each(login.Options(), func(o project.SSHOption) string { return o.Name + "=" + o.Value }))
-	args := slices.Concat([]string{"ssh"}, options, flags, []string{"--", login.Host}, argv)
-	// This process becomes ssh, which handles signals and the terminal, so no agent waits
-	// while a login lasts for days.
-	if err := in.Close(); err != nil {
-		return err
-	}
-	return syscall.Exec(client, args, os.Environ())
 }
 
 // lastLogin is the login that the last run left, where the hosts could not be read because of the cause.
@@ -104,7 +99,7 @@ func (inv *invocation) lastLogin(p *project.Project, name string, cause error) (
 	return login, nil
 }
 
-func (inv *invocation) sshConfig() *cobra.Command {
+func sshConfigCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ssh-config [SESSION...]",
 		Short: "Write what ssh, scp, rsync and editors need to reach the sessions",
@@ -113,43 +108,41 @@ func (inv *invocation) sshConfig() *cobra.Command {
   cosplay ssh-config > ~/.ssh/cosplay     # again after each apply: ports may change
   sed -i '1i Include cosplay' ~/.ssh/config     # once
   ssh cosplay-worker-0-PROJECT     # as its Host line has it: PROJECT is the name of the folder`,
-		RunE: func(cmd *cobra.Command, args []string) error { return inv.runSSHConfig(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, now, wanted, err := inv.peekChosen(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			var hosts []public.SSHHost
+			for _, s := range wanted {
+				if len(args) == 0 && !s.Spec.SSH.Enabled {
+					continue
+				}
+				login, err := p.Login(cmd.Context(), s, now.Prior, now.Live)
+				if err != nil && len(args) == 0 {
+					fmt.Fprintf(inv.Err, "Left out: %v\n", err)
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				host := public.SSHHost{Name: s.BodyName(), Session: s.Address.String(), Options: []public.SSHOption{{Name: "HostName", Value: login.Host}}}
+				for _, o := range login.Options() {
+					host.Options = append(host.Options, public.SSHOption(o))
+				}
+				hosts = append(hosts, host)
+			}
+			switch {
+			case len(now.Prior.Sessions) == 0:
+				return errors.New("there is no session yet; run cosplay apply first")
+			case len(hosts) == 0:
+				return errors.New("there is no session with ssh")
+			}
+			if inv.json {
+				return render.SSHConfigJSON(inv.Out, hosts)
+			}
+			render.SSHConfig(inv.Out, hosts)
+			return nil
+		},
 	}
-}
-
-func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
-	p, now, wanted, err := inv.peekChosen(ctx, names)
-	if err != nil {
-		return err
-	}
-	var hosts []public.SSHHost
-	for _, s := range wanted {
-		if len(names) == 0 && !s.Spec.SSH.Enabled {
-			continue
-		}
-		login, err := p.Login(ctx, s, now.Prior, now.Live)
-		if err != nil && len(names) == 0 {
-			fmt.Fprintf(inv.Err, "Left out: %v\n", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		host := public.SSHHost{Name: s.BodyName(), Session: s.Address.String(), Options: []public.SSHOption{{Name: "HostName", Value: login.Host}}}
-		for _, o := range login.Options() {
-			host.Options = append(host.Options, public.SSHOption(o))
-		}
-		hosts = append(hosts, host)
-	}
-	switch {
-	case len(now.Prior.Sessions) == 0:
-		return errors.New("there is no session yet; run cosplay apply first")
-	case len(hosts) == 0:
-		return errors.New("there is no session with ssh")
-	}
-	if inv.json {
-		return render.SSHConfigJSON(inv.Out, hosts)
-	}
-	render.SSHConfig(inv.Out, hosts)
-	return nil
 }

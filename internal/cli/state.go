@@ -14,7 +14,7 @@ import (
 	"cosplay/internal/state"
 )
 
-func (inv *invocation) stateCommands() *cobra.Command {
+func stateCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "state",
 		Short: "Inspect and edit the state",
@@ -22,11 +22,11 @@ func (inv *invocation) stateCommands() *cobra.Command {
 
 An ADDRESS is session.worker[3], or worker-3 for short; worker alone means all sessions of the block. A GPU is named by its UUID.`,
 	})
-	cmd.AddCommand(inv.stateList(), inv.stateShow(), inv.stateMove(), inv.stateRemove(), inv.stateRebuild())
+	cmd.AddCommand(stateListCommand(inv), stateShowCommand(inv), stateMoveCommand(inv), stateRemoveCommand(inv), stateRebuildCommand(inv))
 	return cmd
 }
 
-func (inv *invocation) stateList() *cobra.Command {
+func stateListCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [ADDRESS]...",
 		Short: "List what is in the state: sessions by address, GPUs by UUID",
@@ -40,7 +40,7 @@ func (inv *invocation) stateList() *cobra.Command {
 	}
 }
 
-func (inv *invocation) stateShow() *cobra.Command {
+func stateShowCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ADDRESS",
 		Short: "Show all that the state remembers of one session or GPU",
@@ -100,7 +100,7 @@ func (o *editOptions) flags(f *pflag.FlagSet) {
 
 // edited opens the project and reads the state to change, with the lock unless it is a
 // dry run.
-func (inv *invocation) edited(ctx context.Context, command string, o editOptions) (*opened, resource.Prior, error) {
+func (o editOptions) open(ctx context.Context, inv *invocation, command string) (*opened, resource.Prior, error) {
 	p, err := inv.openState()
 	if err != nil {
 		return nil, resource.Prior{}, err
@@ -121,7 +121,7 @@ func (inv *invocation) edited(ctx context.Context, command string, o editOptions
 	return p, prior, err
 }
 
-func (inv *invocation) stateMove() *cobra.Command {
+func stateMoveCommand(inv *invocation) *cobra.Command {
 	var o editOptions
 	cmd := &cobra.Command{
 		Use:   "mv FROM TO",
@@ -132,35 +132,33 @@ func (inv *invocation) stateMove() *cobra.Command {
   cosplay state mv worker 'trainer[0]'         a single session that got a count
   cosplay state mv worker-3 worker-7           one of them`,
 		Args: wants(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return inv.runMove(cmd.Context(), args[0], args[1], o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, prior, err := o.open(cmd.Context(), inv, "state mv")
+			if err != nil {
+				return err
+			}
+			next, moves, err := state.Move(prior, args[0], args[1], p.Addresses())
+			if err != nil {
+				return err
+			}
+			view := render.MovedView{Moves: moves, DryRun: o.dryRun, Configured: p.Addresses(), Serial: prior.Serial}
+			if !o.dryRun {
+				if next, err = p.Store.Save(next); err != nil {
+					return err
+				}
+				if err := p.Readdress(next, moves); err != nil {
+					return err
+				}
+				view.Serial = next.Serial
+			}
+			return inv.print(view)
+		},
 	}
 	o.flags(cmd.Flags())
 	return cmd
 }
 
-func (inv *invocation) runMove(ctx context.Context, from, to string, o editOptions) error {
-	p, prior, err := inv.edited(ctx, "state mv", o)
-	if err != nil {
-		return err
-	}
-	next, moves, err := state.Move(prior, from, to, p.Addresses())
-	if err != nil {
-		return err
-	}
-	view := render.MovedView{Moves: moves, DryRun: o.dryRun, Configured: p.Addresses(), Serial: prior.Serial}
-	if !o.dryRun {
-		if next, err = p.Store.Save(next); err != nil {
-			return err
-		}
-		if err := p.Readdress(next, moves); err != nil {
-			return err
-		}
-		view.Serial = next.Serial
-	}
-	return inv.print(view)
-}
-
-func (inv *invocation) stateRemove() *cobra.Command {
+func stateRemoveCommand(inv *invocation) *cobra.Command {
 	var (
 		o           editOptions
 		autoApprove bool
@@ -173,42 +171,38 @@ func (inv *invocation) stateRemove() *cobra.Command {
 To remove sessions with their slices and containers, remove them from the configuration and apply.`,
 		Args: wants(1, 1<<30),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return inv.runRemove(cmd.Context(), args, autoApprove, o)
+			p, prior, err := o.open(cmd.Context(), inv, "state rm")
+			if err != nil {
+				return err
+			}
+			next, forgotten, err := state.Forget(prior, args)
+			if err != nil {
+				return err
+			}
+			asks := !autoApprove && !o.dryRun
+			if err := inv.mayAsk(asks, ""); err != nil {
+				return err
+			}
+			view := render.ForgottenView{StatePart: render.StatePart{Lineage: prior.Lineage, Serial: prior.Serial, Sessions: forgotten.Sessions, GPUs: forgotten.GPUs},
+				DryRun: o.dryRun, SimDirs: p.SimDirs()}
+			if !inv.json {
+				render.Forgotten(inv.Out, inv.style(inv.Out), view)
+			}
+			if err := inv.ask(asks, "Forget this?"); err != nil {
+				return err
+			}
+			if !o.dryRun {
+				if next, err = p.Store.Save(next); err != nil {
+					return err
+				}
+				view.Serial = next.Serial
+			}
+			return inv.print(view)
 		},
 	}
 	o.flags(cmd.Flags())
 	askFlag(cmd.Flags(), &autoApprove)
 	return cmd
-}
-
-func (inv *invocation) runRemove(ctx context.Context, typed []string, autoApprove bool, o editOptions) error {
-	p, prior, err := inv.edited(ctx, "state rm", o)
-	if err != nil {
-		return err
-	}
-	next, forgotten, err := state.Forget(prior, typed)
-	if err != nil {
-		return err
-	}
-	asks := !autoApprove && !o.dryRun
-	if err := inv.mayAsk(asks, ""); err != nil {
-		return err
-	}
-	view := render.ForgottenView{StatePart: render.StatePart{Lineage: prior.Lineage, Serial: prior.Serial, Sessions: forgotten.Sessions, GPUs: forgotten.GPUs},
-		DryRun: o.dryRun, SimDirs: p.SimDirs()}
-	if !inv.json {
-		render.Forgotten(inv.Out, inv.style(inv.Out), view)
-	}
-	if err := inv.ask(asks, "Forget this?"); err != nil {
-		return err
-	}
-	if !o.dryRun {
-		if next, err = p.Store.Save(next); err != nil {
-			return err
-		}
-		view.Serial = next.Serial
-	}
-	return inv.print(view)
 }
 
 type rebuildOptions struct {
@@ -217,7 +211,7 @@ type rebuildOptions struct {
 	lockTimeout time.Duration
 }
 
-func (inv *invocation) stateRebuild() *cobra.Command {
+func stateRebuildCommand(inv *invocation) *cobra.Command {
 	var o rebuildOptions
 	cmd := &cobra.Command{
 		Use:   "rebuild",
@@ -226,41 +220,39 @@ func (inv *invocation) stateRebuild() *cobra.Command {
 
 If the state's key cannot be read from the old file, nothing proves that containers belong to the project. If you agree, cosplay adds them, and the next apply replaces them.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runRebuild(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := inv.mayAsk(!o.autoApprove, ""); err != nil {
+				return err
+			}
+			p, err := inv.openState()
+			if err != nil {
+				return err
+			}
+			if err := inv.lock(cmd.Context(), p, "state rebuild", o.lockTimeout); err != nil {
+				return err
+			}
+			done := inv.slow("Reading the hosts")
+			r, err := recovery.Rebuild(cmd.Context(), p.Project, o.lineage)
+			done()
+			if err != nil {
+				return err
+			}
+			view := render.RebuiltView{State: r.State.Path, Fault: r.State.Fault, Prior: r.Prior, Live: r.Live, Unproven: r.Unproven, Notes: r.Notes, Flags: inv.flags()}
+			if !inv.json {
+				render.Rebuilt(inv.Out, inv.style(inv.Out), view)
+			}
+			if err := inv.ask(!o.autoApprove, "Write this state?"); err != nil {
+				return err
+			}
+			if view.Prior, view.Aside, err = recovery.WriteRebuilt(p.Project, r); err != nil {
+				return err
+			}
+			return inv.print(view)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.lineage, "lineage", "", "the first characters of the `lineage`, if the ledgers have several for this state, or another path")
 	askFlag(f, &o.autoApprove)
 	lockFlag(f, &o.lockTimeout)
 	return cmd
-}
-
-func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
-	if err := inv.mayAsk(!o.autoApprove, ""); err != nil {
-		return err
-	}
-	p, err := inv.openState()
-	if err != nil {
-		return err
-	}
-	if err := inv.lock(ctx, p, "state rebuild", o.lockTimeout); err != nil {
-		return err
-	}
-	done := inv.slow("Reading the hosts")
-	r, err := recovery.Rebuild(ctx, p.Project, o.lineage)
-	done()
-	if err != nil {
-		return err
-	}
-	view := render.RebuiltView{State: r.State.Path, Fault: r.State.Fault, Prior: r.Prior, Live: r.Live, Unproven: r.Unproven, Notes: r.Notes, Flags: inv.flags()}
-	if !inv.json {
-		render.Rebuilt(inv.Out, inv.style(inv.Out), view)
-	}
-	if err := inv.ask(!o.autoApprove, "Write this state?"); err != nil {
-		return err
-	}
-	if view.Prior, view.Aside, err = recovery.WriteRebuilt(p.Project, r); err != nil {
-		return err
-	}
-	return inv.print(view)
 }

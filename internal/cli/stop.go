@@ -20,7 +20,7 @@ type stopOptions struct {
 	start, all bool
 }
 
-func (inv *invocation) stop() *cobra.Command {
+func stopCommand(inv *invocation) *cobra.Command {
 	return inv.stopsOrStarts(&cobra.Command{
 		Use:   "stop [SESSION...]",
 		Short: "Stop the containers of sessions; they keep their slices",
@@ -32,7 +32,7 @@ Exit codes: 0 they are stopped; 1 error; 130 stopped by Ctrl-C.`,
 	}, stopOptions{})
 }
 
-func (inv *invocation) start() *cobra.Command {
+func startCommand(inv *invocation) *cobra.Command {
 	return inv.stopsOrStarts(&cobra.Command{
 		Use:   "start [SESSION...]",
 		Short: "Start the containers of sessions that were stopped",
@@ -43,13 +43,13 @@ Exit codes: 0 they run; 1 error; 130 stopped by Ctrl-C.`,
 }
 
 func (inv *invocation) stopsOrStarts(cmd *cobra.Command, o stopOptions) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return inv.runStop(cmd.Context(), args, o) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), inv, args) }
 	cmd.Flags().BoolVar(&o.all, "all", false, "all sessions of the project")
 	o.flags(cmd.Flags())
 	return cmd
 }
 
-func (inv *invocation) runStop(ctx context.Context, names []string, o stopOptions) error {
+func (o stopOptions) run(ctx context.Context, inv *invocation, names []string) error {
 	command, done, carryOut := "stop", "Stopped", (*project.Project).Stop
 	if o.start {
 		command, done, carryOut = "start", "Started", (*project.Project).Start

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 	"cosplay/internal/render"
 )
 
-func (inv *invocation) forceUnlock() *cobra.Command {
+func forceUnlockCommand(inv *invocation) *cobra.Command {
 	var autoApprove bool
 	cmd := &cobra.Command{
 		Use:   "force-unlock",
@@ -22,47 +21,45 @@ A process that ends releases its lock, so there is rarely something to unlock. W
 
 Exit codes: 0 no process has the lock; 1 error, or a process has it.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runForceUnlock(cmd.Context(), autoApprove) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := inv.openState()
+			if err != nil {
+				return err
+			}
+			seen, err := p.LockState()
+			if err != nil {
+				return err
+			}
+			if seen.Held {
+				return heldWords(p.Store.Path, seen)
+			}
+			view := render.UnlockView{State: p.Store.Path, Note: seen.By, Flags: inv.flags()}
+			if seen.By != nil {
+				if err := inv.mayAsk(!autoApprove, ""); err != nil {
+					return err
+				}
+				if !autoApprove {
+					fmt.Fprintf(inv.Out, "A note is left of %s; that process has ended.\n", seen.By)
+				}
+				if err := inv.ask(!autoApprove, "Remove the note?"); err != nil {
+					return err
+				}
+				// A process that releases the lock empties it.
+				if err := inv.lock(cmd.Context(), p, "force-unlock", time.Second); err != nil {
+					return err
+				}
+				view.Removed = true
+			}
+			run, err := p.Interrupted()
+			if err != nil {
+				return err
+			}
+			view.Interrupted = (*render.InterruptedRun)(run)
+			return inv.print(view)
+		},
 	}
 	askFlag(cmd.Flags(), &autoApprove)
 	return cmd
-}
-
-func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) error {
-	p, err := inv.openState()
-	if err != nil {
-		return err
-	}
-	seen, err := p.LockState()
-	if err != nil {
-		return err
-	}
-	if seen.Held {
-		return heldWords(p.Store.Path, seen)
-	}
-	view := render.UnlockView{State: p.Store.Path, Note: seen.By, Flags: inv.flags()}
-	if seen.By != nil {
-		if err := inv.mayAsk(!autoApprove, ""); err != nil {
-			return err
-		}
-		if !autoApprove {
-			fmt.Fprintf(inv.Out, "A note is left of %s; that process has ended.\n", seen.By)
-		}
-		if err := inv.ask(!autoApprove, "Remove the note?"); err != nil {
-			return err
-		}
-		// A process that releases the lock empties it.
-		if err := inv.lock(ctx, p, "force-unlock", time.Second); err != nil {
-			return err
-		}
-		view.Removed = true
-	}
-	run, err := p.Interrupted()
-	if err != nil {
-		return err
-	}
-	view.Interrupted = (*render.InterruptedRun)(run)
-	return inv.print(view)
 }
 
 // heldWords is the error for a lock that a live process has.

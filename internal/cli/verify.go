@@ -15,7 +15,7 @@ import (
 	"cosplay/internal/selftest"
 )
 
-func (inv *invocation) verify() *cobra.Command {
+func verifyCommand(inv *invocation) *cobra.Command {
 	var o selftest.VerifyOptions
 	cmd := &cobra.Command{
 		Use:        "verify [SESSION...]",
@@ -33,18 +33,16 @@ NVML cannot read a clock lock. verify proves it: one session of each GPU fills a
 A check is skipped only where the image, Python or the driver lacks what it tests; the reason is printed. Sessions that cosplay stop has stopped are left out.
 
 Exit codes: 0 all that could be checked holds; 1 error, or a check failed.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return inv.runVerify(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, now, sessions, err := inv.peekChosen(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return inv.printVerified(inv.verified(cmd.Context(), p.Project, now.Prior, now.Live, sessions, o))
+		},
 	}
 	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "do not log in by ssh")
 	return cmd
-}
-
-func (inv *invocation) runVerify(ctx context.Context, names []string, o selftest.VerifyOptions) error {
-	p, now, sessions, err := inv.peekChosen(ctx, names)
-	if err != nil {
-		return err
-	}
-	return inv.printVerified(inv.verified(ctx, p.Project, now.Prior, now.Live, sessions, o))
 }
 
 func (inv *invocation) printVerified(view render.VerifyView, err error) error {

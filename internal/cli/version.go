@@ -17,7 +17,7 @@ const release = "0.1.0"
 // Version is the version of this build. For a release the linker sets it.
 var Version = release + "-dev"
 
-func (inv *invocation) version() *cobra.Command {
+func versionCommand(inv *invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version, and what this binary lacks",

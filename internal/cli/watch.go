@@ -42,7 +42,7 @@ const (
 	defaultPerHour  = 6
 )
 
-func (inv *invocation) watch() *cobra.Command {
+func watchCommand(inv *invocation) *cobra.Command {
 	var o watchOptions
 	cmd := &cobra.Command{
 		Use:   "watch",
@@ -57,7 +57,7 @@ watch takes the lock of the state only for a repair, and never waits for it. Aft
 
 Exit codes: 0 ended by a signal, or with --once: everything is as applied; 1 error; with --once 2: drift is left.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runWatch(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.repair, "repair", []string{watch.RepairSafe}, "what to repair: none, safe, all, or classes of drift")
@@ -72,7 +72,7 @@ Exit codes: 0 ended by a signal, or with --once: everything is as applied; 1 err
 	return cmd
 }
 
-func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
+func (o watchOptions) run(ctx context.Context, inv *invocation) error {
 	repairs, err := watch.ParseRepairs(o.repair)
 	switch {
 	case err != nil:
@@ -82,7 +82,7 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 	case o.perHour < 1:
 		return errors.New("--repairs-per-hour must be at least 1; --repair none repairs nothing")
 	}
-	announce, err := inv.announcer(o.alerts)
+	announce, err := o.alerts.announcer(inv)
 	if err != nil {
 		return err
 	}

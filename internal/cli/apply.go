@@ -24,6 +24,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
+	"cosplay/internal/terminal"
 )
 
 type applyOptions struct {
@@ -141,7 +142,7 @@ func (o applyOptions) run(ctx context.Context, inv *invocation) error {
 	if saved != nil {
 		err = p.ApplySaved(ctx, saved, options, a)
 		if stale := (*project.StaleError)(nil); errors.As(err, &stale) {
-			stale.Command = inv.planAgain(saved, o.planFile)
+			stale.Command = terminal.ShellWords(slices.Concat([]string{"plan"}, inv.flags(), saved.Flags, []string{"--out", o.planFile}))
 		}
 	} else {
 		err = p.Reconcile(ctx, o.aim, options, patience, a)

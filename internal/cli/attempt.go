@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -176,4 +177,29 @@ func trialOf(v render.JUnitView) capacity.Trial {
 		t.Result = capacity.Failed
 	}
 	return t
+}
+
+// tail keeps the end of what is written to it. It is safe for concurrent use.
+type tail struct {
+	lock sync.Mutex
+	text []byte
+}
+
+// tailBytes is how much a tail keeps.
+const tailBytes = 8 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.text = append(t.text, p...)
+	if more := len(t.text) - tailBytes; more > 0 {
+		t.text = bytes.Clone(t.text[more:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return string(t.text)
 }

@@ -65,19 +65,15 @@ func (inv *invocation) completeFlag(name, word string) cobra.CompletionFunc {
 		}
 		for _, key := range []string{name, word} {
 			if list := flagSources[key]; list != nil {
-				return starting(typed, list(inv, cmd, typed)), directive(word)
+				done := cobra.ShellCompDirectiveNoFileComp
+				if word == "NAME=VALUE" { // the cursor stays behind NAME=
+					done |= cobra.ShellCompDirectiveNoSpace
+				}
+				return starting(typed, list(inv, cmd, typed)), done
 			}
 		}
 		return fileNames(word)
 	}
-}
-
-// directive leaves the cursor behind NAME=.
-func directive(word string) cobra.ShellCompDirective {
-	if word == "NAME=VALUE" {
-		return cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-	return cobra.ShellCompDirectiveNoFileComp
 }
 
 func (inv *invocation) completeArgument(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -259,11 +259,6 @@ func savePlan(path string, saved plan.Saved) error {
 	return nil
 }
 
-// planAgain is the command that makes a saved plan again.
-func (inv *invocation) planAgain(saved *plan.Saved, path string) string {
-	return terminal.ShellWords(slices.Concat([]string{"plan"}, inv.flags(), saved.Flags, []string{"--out", path}))
-}
-
 // mayOverwrite keeps --out from destroying a file that is no saved plan. "" is no file.
 func mayOverwrite(path string) error {
 	if path == "" {

@@ -333,11 +333,12 @@ func (v AppliedView) byHand(f apply.Failure) (none prose.Advice) {
 			return none
 		}
 		smi := fmt.Sprintf("sudo nvidia-smi mig -i %s -gi %d ", op.Slice.GPU, s.Handle.GPUInstance)
+		commands := together(smi+"-dci") + " and " + together(smi+"-dgi")
 		if op.Slice.Divides() { // its GPU instance may have others
-			one := fmt.Sprintf("%s-ci %d -dci", smi, s.Handle.ComputeInstance)
-			return prose.Advice{What: "Without this call cosplay cannot destroy the slice", Fix: "run " + together(one) + reboot + ". Then run " + together(again) + " again"}
+			commands = together(fmt.Sprintf("%s-ci %d -dci", smi, s.Handle.ComputeInstance))
 		}
-		return prose.Advice{What: "Without this call cosplay cannot destroy the slice", Fix: "run " + together(smi+"-dci") + " and " + together(smi+"-dgi") + reboot + ". Then run " + together(again) + " again"}
+		return prose.Advice{What: "Without this call cosplay cannot destroy the slice",
+			Fix: "run " + commands + reboot + ". Then run " + together(again) + " again"}
 	case plan.SetGPU:
 		command = "sudo nvidia-smi " + words.SMI(op.GPU, op.Setting, op.Value)
 		if op.Setting == resource.SMClock && v.givesBack(op.GPU) {

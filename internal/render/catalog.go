@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cosplay/internal/fit"
@@ -43,7 +44,7 @@ func (v TargetsView) draw(p *page) {
 	if v.Model == "" {
 		p.next("cosplay info " + targets[0].Key)
 	} else {
-		p.next("cosplay fit " + targets[0].Key + onFlag(v.On))
+		p.next("cosplay fit " + targets[0].Key + given(v.On, " --on "+v.On))
 	}
 }
 
@@ -60,14 +61,6 @@ func (v TargetsView) count() string {
 		return fmt.Sprintf("%s that %s has the memory for", count, gpu)
 	}
 	return fmt.Sprintf("%s that %s can present with an FP32 error of at most %s %%", count, gpu, hundredths(*v.MaxError))
-}
-
-// onFlag repeats the flag that chose a host of the catalog.
-func onFlag(on string) string {
-	if on == "" {
-		return ""
-	}
-	return " --on " + on
 }
 
 func tensor(tflops float64) string {
@@ -219,24 +212,33 @@ var preferWords = map[resource.Preference]string{
 }
 
 func (p *page) fitTable(v FitView) {
-	t := &table{gap: 2, columns: []column{{}, {title: "SLICE", tight: true}, {title: "SHARE"}, {title: "SMs", right: true}, {title: "CLOCK", right: true},
-		{title: "TFLOPS", right: true}, {title: "FP32", right: true}, {title: "GB/s", right: true}, {title: "BANDWIDTH", right: true},
-		{title: "TENSOR", right: true}, {prose: true, brief: leastBrief}}, spare: []string{"SHARE", "SMs", "TENSOR"}}
+	t := &table{gap: 2, columns: slices.Concat([]column{{}, {title: "SLICE", tight: true}}, fitColumns(), []column{{prose: true, brief: leastBrief}}),
+		spare: []string{"SHARE", "SMs", "TENSOR"}}
 	fp32, bandwidth := leastError(v.Candidates, resource.PreferFP32), leastError(v.Candidates, resource.PreferBandwidth)
 	for i, f := range v.Candidates {
 		mark, ink := "", plain
 		if i == 0 && v.Err == nil {
 			mark, ink = ">", strong
 		}
-		t.add(inked(added, mark), inked(ink, cmp.Or(f.Profile, "whole GPU")), text(share(v.Model, f)), text(fmt.Sprint(f.Got.SMs)), text(clockWord(v.Model, f)),
-			text(fmt.Sprintf("%.1f", f.Got.FP32TFLOPS)), text(fit.Percent(f.FP32Ratio())),
-			text(fmt.Sprintf("%.0f", f.Got.BandwidthGBs)), text(fit.Percent(f.BandwidthRatio())),
-			text(times(f.TensorRatio())), inked(dim, leastWords(i == fp32, i == bandwidth)))
+		t.add(slices.Concat([]line{inked(added, mark), inked(ink, cmp.Or(f.Profile, "whole GPU"))}, fitCells(v.Model, f),
+			[]line{inked(dim, leastWords(i == fp32, i == bandwidth))})...)
 	}
 	want := v.Target.Envelope()
 	t.add(nil, inked(dim, "target"), nil, text(fmt.Sprint(want.SMs)), nil, text(fmt.Sprintf("%.1f", want.FP32TFLOPS)), nil,
 		text(fmt.Sprintf("%.0f", want.BandwidthGBs)), nil, text(tensor(want.TensorTFLOPS)), nil)
 	p.table(t)
+}
+
+// fitColumns are those of what a fit gives, which fitCells fills.
+func fitColumns() []column {
+	return []column{{title: "SHARE"}, {title: "SMs", right: true}, {title: "CLOCK", right: true}, {title: "TFLOPS", right: true},
+		{title: "FP32", right: true}, {title: "GB/s", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}}
+}
+
+func fitCells(m resource.Model, f resource.Fit) []line {
+	return []line{text(share(m, f)), text(fmt.Sprint(f.Got.SMs)), text(clockWord(m, f)), text(fmt.Sprintf("%.1f", f.Got.FP32TFLOPS)),
+		text(fit.Percent(f.FP32Ratio())), text(fmt.Sprintf("%.0f", f.Got.BandwidthGBs)), text(fit.Percent(f.BandwidthRatio())),
+		text(times(f.TensorRatio()))}
 }
 
 // leastWords marks the fits that are closest in one figure or in both.

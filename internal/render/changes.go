@@ -75,7 +75,7 @@ func (p *page) sessionChanges(v PlanView, g plannedGPU) {
 		t.across(4, inked(dim, fmt.Sprintf("%s has its device %d here", c.Address, g.device(c))))
 	}
 	if staying > 0 {
-		t.across(4, inked(dim, stayWords(staying)))
+		t.across(4, inked(dim, prose.Plural(staying, "session stays as it is", "sessions stay as they are")))
 	}
 	p.table(t)
 }
@@ -93,10 +93,6 @@ func (s Style) moreSessions(hidden []diff.SessionChange) line {
 
 func addressesOf(changes []diff.SessionChange) []resource.Address {
 	return each(changes, func(c diff.SessionChange) resource.Address { return c.Address })
-}
-
-func stayWords(n int) string {
-	return prose.Plural(n, "session stays as it is", "sessions stay as they are")
 }
 
 // sessionRows lists sessions with their details. Details that are equal for several in a row follow the last of them.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"strings"
 
 	"cosplay/internal/public"
 )
@@ -61,4 +62,23 @@ func (s Style) graded(grade string) line {
 
 func (v DoctorView) data() any {
 	return public.Doctor{Format: public.V1, Missing: v.Missing(), Findings: list(v.Findings)}
+}
+
+// VersionView is what this build is, and what it lacks.
+type VersionView struct{ public.Version }
+
+func (v VersionView) draw(p *page) {
+	from := v.Go
+	if v.Revision != "" {
+		from = strings.TrimPrefix("revision "+v.Revision+", "+v.Go, ", ")
+	}
+	p.flow(0, 2, join(inked(strong, "cosplay "+v.Version.Version), inked(dim, " ("+from+")")))
+	if len(v.Lacks) > 0 {
+		p.flow(0, 2, join(inked(strong, "This build lacks "+strings.Join(v.Lacks, ", ")), text(": build with make instead of go build.")))
+	}
+}
+
+func (v VersionView) data() any {
+	v.Format, v.Lacks = public.V1, list(v.Lacks)
+	return v.Version
 }

@@ -2,7 +2,9 @@ package render
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -99,4 +101,22 @@ func (p *page) fromTo(e public.Event) string {
 		return e.Old + e.New
 	}
 	return e.Old + " " + p.arrow() + " " + e.New
+}
+
+// WatchEvent writes a line of the log of watch.
+func WatchEvent(w io.Writer, e public.WatchEvent) {
+	subject := ""
+	if e.Subject != "" {
+		subject = e.Subject + ": "
+	}
+	class := ""
+	if e.Class != "" {
+		class = " (" + e.Class + ")"
+	}
+	fmt.Fprintf(w, "%s  %-14s  %s%s%s\n", e.Time, e.Kind, subject, oneLine(e.Text), class)
+}
+
+// WatchEventJSON writes an event as one line of JSON.
+func WatchEventJSON(w io.Writer, e public.WatchEvent) error {
+	return json.NewEncoder(w).Encode(e)
 }

@@ -71,16 +71,15 @@ func address(a *resource.Address) *string { return some(a, resource.Address.Stri
 
 func sessionOf(s resource.Session) public.Session {
 	return public.Session{
-		Address: s.Address.String(), ID: s.ID, Target: public.Target(s.Target), Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), Fit: fitOf(s.Fit),
+		Address: s.Address.String(), ID: s.ID, Target: public.Target(s.Target), Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON),
+		Fit: public.Fit{Profile: s.Fit.Profile, ClockMHz: s.Fit.ClockMHz, Got: public.Envelope(s.Fit.Got), Want: public.Envelope(s.Fit.Want)},
 		Request: public.Request{Host: s.Request.Host, GPU: s.Request.GPU, Target: s.Request.Target, Fit: fitOptionsOf(s.Request.Fit),
 			Sharing: string(s.Request.Sharing), Fraction: s.Request.Fraction, GPUs: s.Request.GPUs},
-		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Capability: s.ReportedCapability(), Compute: s.Compute, Lifetime: lifetimeOf(s.Lifetime), Spec: specOf(s.Spec), Sealed: s.Sealed,
+		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Capability: s.ReportedCapability(),
+		Compute: s.Compute, Spec: specOf(s.Spec), Sealed: s.Sealed,
+		Lifetime:  public.Lifetime{TTL: int(s.Lifetime.TTL), IdleTimeout: int(s.Lifetime.IdleTimeout), StopAt: momentOf(s.Lifetime.StopAt)},
 		DependsOn: s.DependsOn, PreventDestroy: s.PreventDestroy, Trigger: s.Trigger,
 	}
-}
-
-func lifetimeOf(l resource.Lifetime) public.Lifetime {
-	return public.Lifetime{TTL: int(l.TTL), IdleTimeout: int(l.IdleTimeout), StopAt: momentOf(l.StopAt)}
 }
 
 func expiredOf(e resource.Expired) public.Expired {
@@ -97,10 +96,6 @@ func momentOf(m resource.Moment) string {
 
 func fitOptionsOf(o resource.FitOptions) public.FitOptions {
 	return public.FitOptions{Prefer: string(o.Prefer), Tolerance: o.Tolerance, MaxError: o.MaxError}
-}
-
-func fitOf(f resource.Fit) public.Fit {
-	return public.Fit{Profile: f.Profile, ClockMHz: f.ClockMHz, Got: public.Envelope(f.Got), Want: public.Envelope(f.Want)}
 }
 
 func specOf(c resource.ContainerSpec) public.ContainerSpec {

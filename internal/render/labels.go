@@ -22,10 +22,10 @@ func newLabels(addresses []resource.Address) labels {
 	slices.SortFunc(addresses, resource.Address.Compare)
 	l := labels{prefix: map[string]string{}, each: map[resource.Address]string{}}
 	next := map[string]int{}
-	taken, tried := map[string]bool{}, map[rune]int{}
+	taken := map[string]bool{}
 	for _, a := range slices.Compact(addresses) {
 		if l.prefix[a.Name] == "" {
-			l.prefix[a.Name] = freePrefix(a.Name, taken, tried)
+			l.prefix[a.Name] = freePrefix(a.Name, taken)
 			taken[l.prefix[a.Name]] = true
 		}
 		switch a.Key.Kind {
@@ -40,9 +40,8 @@ func newLabels(addresses []resource.Address) labels {
 	return l
 }
 
-// freePrefix returns letters that no other block has. tried is, by first letter, how many second ones are taken for
-// certain.
-func freePrefix(name string, taken map[string]bool, tried map[rune]int) string {
+// freePrefix returns letters that no other block has.
+func freePrefix(name string, taken map[string]bool) string {
 	letters := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) {
 			return unicode.ToLower(r)
@@ -57,8 +56,8 @@ func freePrefix(name string, taken map[string]bool, tried map[rune]int) string {
 			return prefix
 		}
 	}
-	for ; ; tried[letters[0]]++ {
-		if prefix := string(letters[0]) + spelled(tried[letters[0]]); !taken[prefix] {
+	for n := 0; ; n++ {
+		if prefix := string(letters[0]) + spelled(n); !taken[prefix] {
 			return prefix
 		}
 	}

@@ -146,7 +146,8 @@ func (p *page) tenantTable(v MachineView) {
 			t.add(who, where, session, text(target), text(gpu), text(slice), text(since), left)
 		}
 		for _, s := range one.sessions {
-			add(text(s.Address.Short()), s.Target.ShortName(), v.gpusOf(s), s.PlaceWords(), cmp.Or(momentOf(s.UpAt), one.Since), v.leftOf(one.Lineage, s))
+			on := strings.Join(each(s.On(), func(k resource.GPUKey) string { return v.gpuName(k.UUID) }), ", ")
+			add(text(s.Address.Short()), s.Target.ShortName(), on, s.PlaceWords(), cmp.Or(momentOf(s.UpAt), one.Since), v.leftOf(one.Lineage, s))
 		}
 		unknown := inked(dim, "?")
 		if one.readable {
@@ -213,10 +214,6 @@ func (v MachineView) gpuName(uuid string) string {
 		}
 	}
 	return words.ShortUUID(uuid)
-}
-
-func (v MachineView) gpusOf(s resource.PriorSession) string {
-	return strings.Join(each(s.On(), func(k resource.GPUKey) string { return v.gpuName(k.UUID) }), ", ")
 }
 
 // leftOf is how long a session still has.

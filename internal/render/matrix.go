@@ -35,8 +35,7 @@ func (v MatrixView) draw(p *page) {
 	p.flow(0, 2, join(inked(strong, v.Model.Name), text(fmt.Sprintf(", tolerance %s %%, %s", hundredths(v.Options.Tolerance), preferWords[v.Options.Prefer])),
 		inked(dim, "  ("+v.Where+")")))
 	p.gap()
-	t := &table{gap: 2, columns: []column{{title: "TARGET"}, {title: "VRAM", right: true}, {title: "SLICE"}, {title: "SHARE"}, {title: "SMs", right: true}, {title: "CLOCK", right: true},
-		{title: "TFLOPS", right: true}, {title: "FP32", right: true}, {title: "GB/s", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}},
+	t := &table{gap: 2, columns: append([]column{{title: "TARGET"}, {title: "VRAM", right: true}, {title: "SLICE"}}, fitColumns()...),
 		spare: []string{"SHARE", "SMs", "GB/s", "TFLOPS", "VRAM"}}
 	for _, group := range grouped(v.Choices, func(c Choice) string { return c.Target.Architecture }) {
 		t.across(0, inked(strong, prose.Capital(group[0].Target.Architecture)))
@@ -54,10 +53,7 @@ func (v MatrixView) cells(c Choice) []line {
 	if c.Err != nil {
 		return []line{key, memory, inked(dim, "too small")}
 	}
-	f := c.Fit
-	return []line{key, memory, text(cmp.Or(f.Profile, "whole GPU")), text(share(v.Model, f)), text(fmt.Sprint(f.Got.SMs)), text(clockWord(v.Model, f)),
-		text(fmt.Sprintf("%.1f", f.Got.FP32TFLOPS)), text(fit.Percent(f.FP32Ratio())),
-		text(fmt.Sprintf("%.0f", f.Got.BandwidthGBs)), text(fit.Percent(f.BandwidthRatio())), text(times(f.TensorRatio()))}
+	return append([]line{key, memory, text(cmp.Or(c.Fit.Profile, "whole GPU"))}, fitCells(v.Model, c.Fit)...)
 }
 
 // summary states how many targets fit and how well.

@@ -130,7 +130,9 @@ func failureOf(v AppliedView, f apply.Failure) public.Failure {
 
 func (v AppliedView) data() any {
 	out := public.Applied{Format: public.V1, Error: errorText(v.Err), Destroy: v.Destroy, Summary: public.Achieved(achieved(v)), Done: list(v.Result.Done),
-		Sessions: each(v.Result.Prior.Sessions, madeOf), Ended: each(v.ended(), endedOf),
+		Sessions: each(v.Result.Prior.Sessions, madeOf), Ended: each(v.ended(), func(j judged) public.Ended {
+			return public.Ended{Address: j.address.String(), Name: j.address.Short(), Usage: j.json()}
+		}),
 		Failures: each(v.Result.Failures, func(f apply.Failure) public.Failure { return failureOf(v, f) }), NotTried: ids(v.Result.NotTried), Unrestored: unrestored(v),
 		Interrupted: v.Result.Interrupted, TookSeconds: v.Took.Seconds(), Serial: v.Result.Prior.Serial, NotCompleted: addresses(v.Plan.Diff.Stuck),
 		Outputs: outputsJSON(v.Outputs), Diagnostics: diagnosticsJSON(v.Checks, v.Files)}

@@ -154,7 +154,3 @@ func (j judged) json() public.Usage {
 	return public.Usage{PeakMiB: v.PeakMiB, OutOfMemory: v.OutOfMemory, Overcome: v.Overcome, WentOn: v.WentOn, NeedMiB: v.NeedMiB,
 		Fits: key(v.Fits), FitsAlike: key(v.FitsAlike), DoesNotFit: key(v.DoesNotFit), NextLarger: key(v.NextLarger), Words: v.String()}
 }
-
-func endedOf(j judged) public.Ended {
-	return public.Ended{Address: j.address.String(), Name: j.address.Short(), Usage: j.json()}
-}

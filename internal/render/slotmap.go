@@ -97,9 +97,13 @@ func (m slotMap) slices() (all []occupant) {
 		return m.taken // each is alone
 	}
 	taken := slices.Clone(m.taken)
-	slices.SortStableFunc(taken, func(a, b occupant) int { // foreign ones last
-		return cmp.Or(boolCompare(a.session == nil, b.session == nil), cmp.Compare(a.slice.ComputeStart, b.slice.ComputeStart))
-	})
+	place := func(o occupant) int {
+		if o.session == nil { // foreign ones last
+			return o.slice.ComputeStart + 1<<8
+		}
+		return o.slice.ComputeStart
+	}
+	slices.SortStableFunc(taken, func(a, b occupant) int { return place(a) - place(b) })
 	for _, o := range taken {
 		i := slices.IndexFunc(all, func(a occupant) bool {
 			return a.session != nil && o.session != nil && a.slice.Beside(o.slice) || o.slice.Divides() && a.slice.Instance() == o.slice.Instance()
@@ -124,16 +128,6 @@ func (m slotMap) slices() (all []occupant) {
 		}
 	}
 	return all
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 const (

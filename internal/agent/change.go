@@ -18,19 +18,58 @@ func (d device) notTaken(call, what string) error {
 		Advice: prose.Advice{What: "Possible cause: another process changes this GPU, or the driver ignores the call.", Fix: "run nvidia-smi -q, which shows the GPU's settings"}}
 }
 
-// drivers say how NVML, or nvidia-smi, sets a setting. set returns the value that it has then; check
-// refuses one that the GPU cannot have, where only the GPU knows; read is nil without a getter.
-var drivers = [len(resource.AllSettings)]struct {
+// settingDriver says how NVML, or nvidia-smi, sets a setting. set returns the value that it has then; check refuses one
+// that the GPU cannot have, where only the GPU knows; read is nil without a getter.
+type settingDriver struct {
 	set   func(device, int) (now int, err error)
 	check func(device, int) error
 	read  func(device, *resource.GPU) error
-}{
-	resource.MIGMode:         {set: exactly(device.setMIG), read: device.readMIG},
-	resource.PersistenceMode: {set: exactly(device.setPersistence), read: device.readPersistence},
-	resource.SMClock:         {set: exactly(device.setClock), check: device.clockInReason},
-	resource.PowerLimit:      {set: device.setPower, check: device.powerInReason, read: device.readPower},
-	resource.ComputeMode:     {set: exactly(device.setComputeMode), check: device.computeModeInReason, read: device.readComputeMode},
-	resource.TimeSlice:       {set: exactly(device.setTimeSlice), check: device.timeSliceInReason, read: device.readTimeSlice},
+}
+
+var drivers = [len(resource.AllSettings)]settingDriver{
+	resource.MIGMode: {set: exactly(device.setMIG), read: device.readMIG},
+	resource.PersistenceMode: plain(resource.PersistenceMode, "nvmlDeviceGetPersistenceMode", nvml.Device.GetPersistenceMode,
+		"nvmlDeviceSetPersistenceMode", nvml.Device.SetPersistenceMode),
+	resource.SMClock:    {set: exactly(device.setClock), check: device.clockInReason},
+	resource.PowerLimit: {set: device.setPower, check: device.powerInReason, read: device.readPower},
+	resource.ComputeMode: plain(resource.ComputeMode, "nvmlDeviceGetComputeMode", nvml.Device.GetComputeMode,
+		"nvmlDeviceSetComputeMode", nvml.Device.SetComputeMode),
+	resource.TimeSlice: {set: exactly(device.setTimeSlice), check: named(resource.TimeSlice), read: device.readTimeSlice},
+}
+
+// plain is a setting that NVML has a getter and a setter of, with the numbers of its values that cosplay has.
+func plain[V ~int32](s resource.Setting, getter string, read func(nvml.Device) (V, nvml.Return),
+	setter string, set func(nvml.Device, V) nvml.Return) settingDriver {
+	now := func(d device) (int, error) {
+		value, err := get(d, getter, func() (V, nvml.Return) { return read(d.Device) })
+		return int(value), err
+	}
+	return settingDriver{check: named(s),
+		set: exactly(func(d device, wanted int) error {
+			if err := d.call(setter, func() nvml.Return { return set(d.Device, V(wanted)) }); err != nil {
+				return err
+			}
+			value, known, err := readBack(now(d))
+			if known && value != wanted {
+				return d.notTaken(setter, s.Feature().Words()+" is as it was")
+			}
+			return err
+		}),
+		read: func(d device, gpu *resource.GPU) error {
+			value, err := now(d)
+			gpu.Show(s, value)
+			return err
+		}}
+}
+
+// named refuses a value without a name, of a setting whose values have names.
+func named(s resource.Setting) func(device, int) error {
+	return func(d device, value int) error {
+		if names := s.Names(); names != nil && (value < 0 || value >= len(names)) {
+			return fmt.Errorf("%s: there is no %s %d; cosplay plan finds one", d, s.Words(), value)
+		}
+		return nil
+	}
 }
 
 // was is the value of a setting before a change, as the driver reports it, or else as the ledger has it; "" if neither
@@ -103,32 +142,6 @@ func (d device) trySetMIG(wanted int) error {
 	// The mode is pending and would switch at the next reset, which no user expects: cancel it.
 	_ = set(current)
 	return &Error{Call: call, GPU: d.String(), Code: int(switched), Message: "MIG mode does not switch: " + switched.Error(), Advice: adviceOn(call, switched)}
-}
-
-func (d device) setPersistence(mode int) error {
-	const call = "nvmlDeviceSetPersistenceMode"
-	wanted := nvml.EnableState(mode)
-	if err := d.call(call, func() nvml.Return { return d.SetPersistenceMode(wanted) }); err != nil {
-		return err
-	}
-	now, known, err := readBack(get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode))
-	if known && now != wanted {
-		return d.notTaken(call, "persistence mode is as it was")
-	}
-	return err
-}
-
-func (d device) setComputeMode(mode int) error {
-	const call = "nvmlDeviceSetComputeMode"
-	wanted := nvml.ComputeMode(mode)
-	if err := d.call(call, func() nvml.Return { return d.SetComputeMode(wanted) }); err != nil {
-		return err
-	}
-	now, known, err := readBack(get(d, "nvmlDeviceGetComputeMode", d.GetComputeMode))
-	if known && now != wanted {
-		return d.notTaken(call, "the compute mode is as it was")
-	}
-	return err
 }
 
 // setPower sets the power limit and returns the value read back, in mW: drivers round

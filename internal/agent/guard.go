@@ -153,20 +153,6 @@ func (d device) powerInReason(mw int) error {
 	return nil
 }
 
-func (d device) computeModeInReason(mode int) error {
-	if mode < 0 || mode >= int(nvml.COMPUTEMODE_COUNT) {
-		return fmt.Errorf("%s: there is no compute mode %d; cosplay plan finds one", d, mode)
-	}
-	return nil
-}
-
-func (d device) timeSliceInReason(length int) error {
-	if length < 0 || length >= len(resource.TimeSlices) {
-		return fmt.Errorf("%s: there is no time slice %d; cosplay plan finds one", d, length)
-	}
-	return nil
-}
-
 func (d device) clockInReason(mhz int) error {
 	clocks, err := d.clockList()
 	if err != nil {

@@ -33,11 +33,6 @@ type rule struct {
 
 const unbounded = -1
 
-// permissions are the words of "manage" in a rule, as in a host block, by setting.
-var permissions = map[resource.Setting]string{resource.MIGMode: "mig-mode", resource.SMClock: "clocks", resource.PowerLimit: "power", resource.PersistenceMode: "persistence", resource.ComputeMode: "compute-mode", resource.TimeSlice: "timeslice"}
-
-const slicesPermission = "slices"
-
 // Subject is a user, as the rules name users.
 type Subject struct {
 	Name   string
@@ -123,9 +118,9 @@ func parseRule(l resource.AdminLine) (rule, error) {
 
 // permit adds words of "manage"; none stands alone and permits nothing.
 func (r *rule) permit(words []string) error {
-	known := []string{slicesPermission}
+	known := []string{resource.SlicesWord}
 	for _, s := range resource.AllSettings {
-		known = append(known, permissions[s])
+		known = append(known, s.ManageWord())
 	}
 	for _, word := range words {
 		if word != "none" && !slices.Contains(known, word) || word == "none" && len(words) > 1 {
@@ -195,9 +190,9 @@ func (p Policy) Permit(who Subject, wish Wish, has map[string]int) error {
 	}
 	lacks := func(word string) bool { return r.manage != nil && !slices.Contains(r.manage, word) }
 	switch {
-	case wish.Setting != nil && lacks(permissions[*wish.Setting]):
-		return not(fmt.Sprintf("to change the %s of %s", wish.Setting.Words(), wish.GPU), fmt.Sprintf("leave %q out of manage in the host block", permissions[*wish.Setting]))
-	case wish.Slice && lacks(slicesPermission):
+	case wish.Setting != nil && lacks(wish.Setting.ManageWord()):
+		return not(fmt.Sprintf("to change the %s of %s", wish.Setting.Words(), wish.GPU), fmt.Sprintf("leave %q out of manage in the host block", wish.Setting.ManageWord()))
+	case wish.Slice && lacks(resource.SlicesWord):
 		return not("to create slices on "+wish.GPU, `leave "slices" out of manage in the host block`)
 	case wish.Whole && r.slices != unbounded:
 		return not("a whole GPU, but "+prose.Count(r.slices, "slice"), "use a target that a slice fits")

@@ -18,10 +18,16 @@ const mib = 1 << 20
 // read reads one GPU. What the driver does not offer is a degradation; any other failure is an error.
 func (d device) read() (resource.GPU, error) {
 	gpu := resource.GPU{Index: d.index, UUID: d.uuid}
-	for _, step := range []func(*resource.GPU) error{
+	steps := []func(*resource.GPU) error{
 		d.readName, d.readPCI, d.readCapability, d.readCores, d.readMemory, d.readBandwidth, d.readClockList, d.readLockable,
-		d.readClock, d.readThrottle, d.readPower, d.readDraw, d.readPersistence, d.readComputeMode, d.readTimeSlice, d.readTemperature, d.readMIG, d.readParts, d.readUtilization, d.readProcesses,
-	} {
+		d.readClock, d.readThrottle, d.readPower, d.readDraw,
+	}
+	for s, driver := range drivers {
+		if driver.read != nil && s != int(resource.MIGMode) && s != int(resource.PowerLimit) { // which are read before and after
+			steps = append(steps, func(gpu *resource.GPU) error { return driver.read(d, gpu) })
+		}
+	}
+	for _, step := range append(steps, d.readTemperature, d.readMIG, d.readParts, d.readUtilization, d.readProcesses) {
 		err := step(&gpu)
 		if err == nil {
 			continue
@@ -224,18 +230,6 @@ func (d device) readPower(gpu *resource.GPU) error {
 func (d device) readDraw(gpu *resource.GPU) error {
 	draw, err := get(d, "nvmlDeviceGetPowerUsage", d.GetPowerUsage)
 	gpu.DrawMW = int(draw)
-	return err
-}
-
-func (d device) readPersistence(gpu *resource.GPU) error {
-	mode, err := get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode)
-	gpu.Persistence = err == nil && mode == nvml.FEATURE_ENABLED
-	return err
-}
-
-func (d device) readComputeMode(gpu *resource.GPU) error {
-	mode, err := get(d, "nvmlDeviceGetComputeMode", d.GetComputeMode)
-	gpu.ComputeMode = int(mode)
 	return err
 }
 

@@ -113,7 +113,7 @@ func (d device) setTimeSlice(length int) error {
 	}
 	now, known, err := readBack(d.timeSlice())
 	if known && now != length {
-		return d.notTaken(setTimeSlice, "the time slice is "+resource.TimeSliceWords(now))
+		return d.notTaken(setTimeSlice, "the time slice is "+resource.TimeSlice.Text(now))
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func (l *loader) readHost(b block) {
 
 // checkTimeSlice refuses a length of time slices that the block forbids to set.
 func (r *reporter) checkTimeSlice(h Host) {
-	if h.TimeSlice != "" && !h.Manage.TimeSlice && !slices.Contains(h.Open, "manage") {
+	if h.TimeSlice != "" && !h.Manage.Settings[resource.TimeSlice] && !slices.Contains(h.Open, "manage") {
 		r.complain(h.Ranges.At("timeslice"), h.Ranges.At("timeslice"), `"timeslice" needs the word "timeslice" in manage`,
 			"manage does not permit cosplay to set the length of time slices. Add the word to manage, or remove this line.")
 	}
@@ -142,17 +142,6 @@ func hostGPUs(h *Host, v value) {
 	}
 }
 
-// manageWords maps the words of "manage" to what each permits.
-var manageWords = map[string]func(*Manage){
-	"mig-mode":     func(m *Manage) { m.MIGMode = true },
-	"slices":       func(m *Manage) { m.Slices = true },
-	"clocks":       func(m *Manage) { m.Clocks = true },
-	"power":        func(m *Manage) { m.Power = true },
-	"persistence":  func(m *Manage) { m.Persistence = true },
-	"compute-mode": func(m *Manage) { m.ComputeMode = true },
-	"timeslice":    func(m *Manage) { m.TimeSlice = true },
-}
-
 func hostManage(h *Host, v value) {
 	elements, ok := v.elements(`["slices", "clocks"]`)
 	if !ok {
@@ -161,7 +150,7 @@ func hostManage(h *Host, v value) {
 	h.Manage = Manage{}
 	for _, e := range elements {
 		if word, ok := oneOf[string](e); ok {
-			manageWords[word](&h.Manage)
+			h.Manage.permit(word)
 		}
 	}
 }

@@ -97,18 +97,24 @@ func Computes() []string { return []string{ComputeCPU, ComputeShapes, ComputeNon
 
 // Manage states what cosplay may change on a host's GPUs.
 type Manage struct {
-	MIGMode     bool `json:"mig_mode"`
-	Slices      bool `json:"slices"`
-	Clocks      bool `json:"clocks"`
-	Power       bool `json:"power"`
-	Persistence bool `json:"persistence"`
-	ComputeMode bool `json:"compute_mode"`
-	TimeSlice   bool `json:"timeslice"`
+	Settings resource.SettingSet
+	Slices   bool
 }
 
 // ManageAll is the permission of a host without "manage".
-func ManageAll() Manage {
-	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true, ComputeMode: true, TimeSlice: true}
+func ManageAll() (m Manage) {
+	for _, word := range resource.ManageWords() {
+		m.permit(word)
+	}
+	return m
+}
+
+// permit adds what a word of "manage" permits.
+func (m *Manage) permit(word string) {
+	m.Slices = m.Slices || word == resource.SlicesWord
+	for _, s := range resource.AllSettings {
+		m.Settings[s] = m.Settings[s] || word == s.ManageWord()
+	}
 }
 
 // Session is one instance of a session block. Instances of one block share equal Command, Env and Keys values:

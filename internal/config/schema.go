@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -226,11 +227,11 @@ var hostSchema = Block{
 			Description: "Where sessions run: in containers or as processes. \"auto\" uses Docker if it is installed, and processes on a simulated host."},
 		{Name: "gpus", Type: GPUNames, Default: "(all)", Example: `[0, "GPU-8f2a0000", "0000:84:00.0"]`,
 			Description: "The GPUs to use, by index, UUID or PCI address. cosplay never changes the others."},
-		{Name: "manage", Type: Texts, Words: []string{"mig-mode", "slices", "clocks", "power", "persistence", "compute-mode", "timeslice"}, Default: `["mig-mode", "slices", "clocks", "power", "persistence", "compute-mode", "timeslice"]`, Example: `["slices", "clocks"]`,
+		{Name: "manage", Type: Texts, Words: resource.ManageWords(), Default: `["` + strings.Join(resource.ManageWords(), `", "`) + `"]`, Example: `["slices", "clocks"]`,
 			Description: "What cosplay may change on the GPUs; with [] it changes nothing."},
 		{Name: "sharing", Type: Texts, Words: []string{"mig", "compute-instance", "exclusive", "time-slice", "mps"}, Default: "(all)", Example: `["mig", "exclusive"]`,
 			Description: "Which parts of a GPU sessions may have on this host, as the sharing of a session names them. Where it has neither mig nor exclusive, sessions that do not say share GPUs in the first way of the list."},
-		{Name: "timeslice", Type: Word, Words: resource.TimeSlices[:], Default: "(not changed)", Example: `"short"`,
+		{Name: "timeslice", Type: Word, Words: resource.TimeSlices, Default: "(not changed)", Example: `"short"`,
 			Description: "How long the driver lets a process run before the next one, on GPUs that sessions share by time slices. cosplay sets it with nvidia-smi compute-policy and restores it."},
 		{Name: "baseline_clock", Type: Whole, Unit: "MHz", Default: "(none)", Example: "1200",
 			Description: "The clock lock that was set before cosplay, and that destroy restores. cosplay cannot read it from the driver. For users without root, the admin states it in /etc/cosplay/baseline-clocks."},

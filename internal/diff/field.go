@@ -214,10 +214,8 @@ func SettingValue(s resource.Setting, value int) Value {
 		return Switch(value == resource.On)
 	case s == resource.SMClock:
 		return Clock{MHz: value}
-	case s == resource.ComputeMode:
-		return Text(resource.ComputeModeWords(value))
-	case s == resource.TimeSlice:
-		return Text(resource.TimeSliceWords(value))
+	case s.Names() != nil:
+		return Text(s.Text(value))
 	}
 	return Power(value)
 }

@@ -30,7 +30,7 @@ func message(code int, text string) string {
 func exportedGPU(g resource.GPU) public.ExportedGPU {
 	return public.ExportedGPU{
 		Index: g.Index, UUID: g.UUID, PCI: g.PCI, Model: Model(g.Model), MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending,
-		Persistence: g.Persistence, PowerMW: g.PowerMW, ComputeMode: resource.ComputeModeWords(g.ComputeMode), SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason,
+		Persistence: g.Persistence, PowerMW: g.PowerMW, ComputeMode: resource.ComputeMode.Text(g.ComputeMode), SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason,
 		Slices: each(g.Slices, func(s resource.LiveSlice) public.ExportedSlice {
 			return public.ExportedSlice{UUID: s.UUID, GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, Profile: s.Profile, Start: s.Start, Size: s.Size,
 				ComputeStart: s.ComputeStart}
@@ -66,7 +66,7 @@ func host(e public.HostExport) resource.Host {
 func gpu(g public.ExportedGPU) resource.GPU {
 	return resource.GPU{
 		Index: g.Index, UUID: g.UUID, PCI: g.PCI, Model: model(g.Model), MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending,
-		Persistence: g.Persistence, PowerMW: g.PowerMW, ComputeMode: computeMode(g.ComputeMode), SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason,
+		Persistence: g.Persistence, PowerMW: g.PowerMW, ComputeMode: slices.Index(resource.ComputeMode.Names(), g.ComputeMode), SMClockMHz: g.SMClockMHz, LowClockReason: g.LowClockReason,
 		Slices: each(g.Slices, func(s public.ExportedSlice) resource.LiveSlice {
 			return resource.LiveSlice{Slice: resource.Slice{GPU: g.UUID, Profile: s.Profile, Start: s.Start, Size: s.Size, ComputeStart: s.ComputeStart},
 				Handle: resource.Handle{GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, UUID: s.UUID}}
@@ -84,16 +84,6 @@ func model(m public.Model) resource.Model {
 	return resource.Model{Name: m.Name, ComputeCapability: m.ComputeCapability, SMs: m.SMs, MemoryMiB: m.MemoryMiB, BandwidthGBs: m.BandwidthGBs, L2MiB: m.L2MiB,
 		ClocksMHz: m.ClocksMHz, PowerMinMW: m.PowerMinMW, PowerDefaultMW: m.PowerDefaultMW, PowerMaxMW: m.PowerMaxMW, FP32PerSM: m.FP32PerSM, TensorPerSM: m.TensorPerSM,
 		MemorySlices: m.MemorySlices, ComputeSlices: m.ComputeSlices, Profiles: each(m.Profiles, func(p public.Profile) resource.Profile { return resource.Profile(p) })}
-}
-
-// computeMode is the number of a mode, -1 if there is no such mode.
-func computeMode(words string) int {
-	for mode := range 4 {
-		if resource.ComputeModeWords(mode) == words {
-			return mode
-		}
-	}
-	return -1
 }
 
 // each converts a list. The result is never nil: JSON has [] for an empty list, and not null.

@@ -151,7 +151,7 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 func (c *card) shared() bool { return len(c.Foreign) > 0 || c.Busy }
 
 // stuckMIG reports whether the MIG mode cannot be changed.
-func (c *card) stuckMIG() bool { return c.FixedMIG || c.Busy || len(c.Foreign) > 0 }
+func (c *card) stuckMIG() bool { return c.Fixed[resource.MIGMode] || c.Busy || len(c.Foreign) > 0 }
 
 // canBeSliced reports whether the GPU is in MIG mode or may be switched to it.
 func (c *card) canBeSliced() bool { return c.Model.MIG() && (c.MIG || !c.stuckMIG()) }

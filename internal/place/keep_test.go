@@ -39,7 +39,7 @@ func TestKeptWhereItCannotStay(t *testing.T) {
 			g.MIG = true
 			g.Foreign = []resource.LiveSlice{foreign(*g, "4g.71gb", 0)}
 		}, func(gpus []GPU) *resource.Slice { return at(gpus[0], "1g.18gb", 2) }, "the foreign slice 4g.71gb at slot 0 overlaps it"},
-		{"MIG mode was switched off for good", func(g *GPU) { g.FixedMIG = true },
+		{"MIG mode was switched off for good", func(g *GPU) { g.Fixed[resource.MIGMode] = true },
 			func(gpus []GPU) *resource.Slice { return at(gpus[0], "1g.18gb", 2) }, "GPU 0 is not in MIG mode"},
 		{"no such place", func(*GPU) {}, func(gpus []GPU) *resource.Slice {
 			s := at(gpus[0], "3g.71gb", 0)

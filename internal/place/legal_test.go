@@ -106,12 +106,12 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 	mig := g.MIG
 	if set.Has(resource.MIGMode) {
 		mig = set.Is(resource.MIGMode, resource.On)
-		if g.FixedMIG || g.Busy || len(g.Foreign) > 0 {
+		if g.Fixed[resource.MIGMode] || g.Busy || len(g.Foreign) > 0 {
 			complain("MIG mode may not be set")
 		}
 	}
 	clock := clockOf(g, set, complain)
-	if set.Has(resource.PowerLimit) && (g.FixedPower || set.Value(resource.PowerLimit) < g.Model.PowerMinMW || set.Value(resource.PowerLimit) > g.Model.PowerDefaultMW) {
+	if set.Has(resource.PowerLimit) && (g.Fixed[resource.PowerLimit] || set.Value(resource.PowerLimit) < g.Model.PowerMinMW || set.Value(resource.PowerLimit) > g.Model.PowerDefaultMW) {
 		complain("power %d", set.Value(resource.PowerLimit))
 	}
 	shared, percent := map[resource.Slice]int{}, map[resource.Slice]int{}

@@ -32,24 +32,19 @@ type Request struct {
 // GPU is one physical GPU, with the restrictions on its use.
 type GPU struct {
 	resource.GPU
-	Foreign          []resource.LiveSlice    // slices that cosplay does not own: placement never changes them
-	Mine             int                     // how many of these are of other projects of the same user
-	FixedClockMHz    *int                    // the SM clock, if cosplay may not change it
-	FixedMIG         bool                    // the MIG mode may not be changed
-	FixedPower       bool                    // the power limit may not be changed
-	FixedPersistence bool                    // the persistence mode may not be changed
-	FixedComputeMode bool                    // the compute mode may not be changed
-	BaseComputeMode  *int                    // the one before cosplay, if cosplay has set another
-	FixedTimeSlice   bool                    // the length of time slices may not be changed
-	WantTimeSlice    *int                    // the length for sessions that share it by time slices, if the host block states one
-	BaseTimeSlice    *int                    // the one before cosplay, if cosplay has set another
-	NoSlices         bool                    // cosplay may not create slices
-	Sharing          []resource.Sharing      // the kinds that the host permits; empty is everything
-	LockMHz          *int                    // the clock lock that the project holds, 0 for unlocked: kept until a new session arrives
-	Busy             bool                    // foreign processes use it, so its MIG mode cannot be switched
-	ForeignMPS       *resource.ForeignDaemon // an MPS daemon that the project does not run, so that it runs none there
-	ofSeveral        bool                    // hosts: messages name its host
-	Hindered         bool                    // without them it could have slices: only a session that states max_error gets the whole of it
+	Foreign       []resource.LiveSlice    // slices that cosplay does not own: placement never changes them
+	Mine          int                     // how many of these are of other projects of the same user
+	FixedClockMHz *int                    // the SM clock, if cosplay may not change it
+	Fixed         resource.SettingSet     // the other settings that may not be changed
+	Base          resource.Settings       // those that cosplay has set, as they were before
+	WantTimeSlice *int                    // the length of time slices for sessions that share it by them, if the host block states one
+	NoSlices      bool                    // cosplay may not create slices
+	Sharing       []resource.Sharing      // the kinds that the host permits; empty is everything
+	LockMHz       *int                    // the clock lock that the project holds, 0 for unlocked: kept until a new session arrives
+	Busy          bool                    // foreign processes use it, so its MIG mode cannot be switched
+	ForeignMPS    *resource.ForeignDaemon // an MPS daemon that the project does not run, so that it runs none there
+	ofSeveral     bool                    // hosts: messages name its host
+	Hindered      bool                    // without them it could have slices: only a session that states max_error gets the whole of it
 }
 
 // Placed is a session with its slice.

@@ -42,7 +42,7 @@ func mixed() []Request {
 func TestGolden(t *testing.T) {
 	clock := 1980
 	besideOthers := func(g *GPU) {
-		g.MIG, g.FixedClockMHz, g.FixedPower = true, &clock, true
+		g.MIG, g.FixedClockMHz, g.Fixed[resource.PowerLimit] = true, &clock, true
 		g.Foreign = []resource.LiveSlice{foreign(*g, "3g.71gb", 4)}
 	}
 	exact := func(q *Request) { q.Want.Fit.Tolerance = 0 }
@@ -70,10 +70,10 @@ func TestGolden(t *testing.T) {
 		{"mixed-strict", rack("lab", "h200"), with(mixed(), atMost(0.2))},
 		{"beside-others", rackWith(besideOthers, "h200"), ask("lab", "worker", 5, "2060")},
 		{"away-from-others", rackWith(besideOthers, "h200", "h200"), ask("lab", "worker", 5, "2060")},
-		{"mig-stays-off", rackWith(func(g *GPU) { g.FixedMIG = true }, "h200"), ask("lab", "worker", 2, "2060")},
-		{"no-new-slices", rackWith(func(g *GPU) { g.MIG, g.NoSlices, g.FixedMIG = true, true, true }, "h200"), ask("lab", "worker", 1, "2060")},
-		{"power-stays", rackWith(func(g *GPU) { g.FixedPower, g.PowerMW = true, 320_000 }, "h200"), ask("lab", "worker", 7, "2060")},
-		{"power-stays-max-error", rackWith(func(g *GPU) { g.FixedPower, g.PowerMW = true, 320_000 }, "h200"), with(ask("lab", "worker", 7, "2060"), atMost(0.1))},
+		{"mig-stays-off", rackWith(func(g *GPU) { g.Fixed[resource.MIGMode] = true }, "h200"), ask("lab", "worker", 2, "2060")},
+		{"no-new-slices", rackWith(func(g *GPU) { g.MIG, g.NoSlices, g.Fixed[resource.MIGMode] = true, true, true }, "h200"), ask("lab", "worker", 1, "2060")},
+		{"power-stays", rackWith(func(g *GPU) { g.Fixed[resource.PowerLimit], g.PowerMW = true, 320_000 }, "h200"), ask("lab", "worker", 7, "2060")},
+		{"power-stays-max-error", rackWith(func(g *GPU) { g.Fixed[resource.PowerLimit], g.PowerMW = true, 320_000 }, "h200"), with(ask("lab", "worker", 7, "2060"), atMost(0.1))},
 		{"busy", rackWith(func(g *GPU) { g.Busy = true }, "h200", "h200"), ask("lab", "worker", 2, "3090")},
 		{"busy-alone", rackWith(func(g *GPU) { g.Busy, g.Hindered = true, true }, "h200"), ask("lab", "worker", 1, "2060")},
 		{"busy-accepted", rackWith(func(g *GPU) { g.Busy, g.Hindered = true, true }, "h200"), with(ask("lab", "worker", 1, "2060"), atMost(20))},

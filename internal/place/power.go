@@ -70,7 +70,7 @@ func (c *card) neededPower() int {
 
 // underpowered reports whether the card needs more than its power limit, which may not be changed.
 func (c *card) underpowered() bool {
-	return c.FixedPower && c.PowerMW > 0 && c.PowerMW < c.neededPower()
+	return c.Fixed[resource.PowerLimit] && c.PowerMW > 0 && c.PowerMW < c.neededPower()
 }
 
 func (c *card) lackingPower() string {

@@ -117,30 +117,30 @@ func (c *card) setup() Setup {
 		}
 		want(resource.SMClock, lock, c.whyClock())
 	}
-	if !c.FixedPower && c.Model.PowerMaxMW > 0 {
+	if !c.Fixed[resource.PowerLimit] && c.Model.PowerMaxMW > 0 {
 		power, why := c.power()
 		want(resource.PowerLimit, power, why)
 	}
 	switch {
-	case c.FixedComputeMode:
+	case c.Fixed[resource.ComputeMode]:
 	case c.isShared() && c.occupants[0].slice.Sharing == resource.SharingMPS:
 		want(resource.ComputeMode, resource.ExclusiveProcess, resource.Reason{Kind: resource.ForMPS})
-	case c.BaseComputeMode != nil:
-		want(resource.ComputeMode, *c.BaseComputeMode, resource.Reason{Kind: resource.NoMoreMPS})
+	case c.Base.Has(resource.ComputeMode):
+		want(resource.ComputeMode, c.Base.Value(resource.ComputeMode), resource.Reason{Kind: resource.NoMoreMPS})
 	}
 	byTime := slices.ContainsFunc(c.occupants, func(o occupant) bool { return o.slice.Sharing == resource.SharingTime })
 	switch {
-	case c.FixedTimeSlice:
+	case c.Fixed[resource.TimeSlice]:
 		if byTime && c.WantTimeSlice != nil && !c.Without(resource.FeatureTimeSlice) {
 			s.Why[resource.TimeSlice] = resource.Reason{Kind: resource.UnsafeTimeSlice}
 		}
 	case byTime && c.WantTimeSlice != nil:
 		want(resource.TimeSlice, *c.WantTimeSlice, resource.Reason{Kind: resource.SharesByTime})
-	case c.BaseTimeSlice != nil:
-		want(resource.TimeSlice, *c.BaseTimeSlice, resource.Reason{Kind: resource.NoMoreTime})
+	case c.Base.Has(resource.TimeSlice):
+		want(resource.TimeSlice, c.Base.Value(resource.TimeSlice), resource.Reason{Kind: resource.NoMoreTime})
 	}
 	for setting := range s.Settings.All() {
-		if setting.Forgotten() && !c.FixedPersistence {
+		if setting.Forgotten() && !c.Fixed[resource.PersistenceMode] {
 			want(resource.PersistenceMode, resource.On, resource.Reason{Kind: resource.KeepsSettings})
 		}
 	}

@@ -55,7 +55,7 @@ func TestNoSlicesForSeveralDevices(t *testing.T) {
 	for host, target := range map[string]string{"h200": "2060", "h100": "rtx-a2000-12gb"} { // the latter comes closer in a compute instance
 		gpus := rack("lab", host, host)
 		for i := range gpus {
-			gpus[i].MIG, gpus[i].FixedMIG = true, true
+			gpus[i].MIG, gpus[i].Fixed[resource.MIGMode] = true, true
 		}
 		requests := each(2, ask("lab", "a", 1, target))
 		requests[0].Want.Fit.Prefer = resource.PreferBandwidth

@@ -29,7 +29,7 @@ func randomFleet(r *rand.Rand) []GPU {
 			clock := g.Model.ClocksMHz[r.IntN(len(g.Model.ClocksMHz))]
 			g.FixedClockMHz = &clock
 		case 1:
-			g.FixedMIG = true
+			g.Fixed[resource.MIGMode] = true
 		case 2:
 			g.NoSlices = true
 		case 3:

@@ -214,8 +214,9 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 		PowerMW                      int
 		Slices                       []resource.LiveSlice
 		Without                      []resource.Feature
-		ComputeMode                  int  `json:",omitempty"` // left out as before it existed
-		TimeSlice                    *int `json:",omitempty"`
+		ComputeMode                  int               `json:",omitempty"` // left out as before it existed
+		TimeSlice                    *int              `json:",omitempty"`
+		Later                        resource.Settings `json:",omitzero"` // that came after the length of time slices
 	}
 	type host struct {
 		Name, Driver, BootID string
@@ -233,7 +234,14 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 		for _, g := range h.GPUs {
 			without := prose.Each(g.Degraded, func(d resource.Degradation) resource.Feature { return d.Feature })
 			neighbours := len(diff.ForeignProcesses(g, placements)) > 0
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, neighbours, g.PowerMW, g.Slices, without, g.ComputeMode, g.TimeSlice})
+			later := resource.Settings{}
+			for _, s := range resource.AllSettings[resource.TimeSlice+1:] {
+				if now, known := g.Now(s); known {
+					later = later.With(s, now)
+				}
+			}
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, neighbours, g.PowerMW, g.Slices, without,
+				g.ComputeMode, g.TimeSlice, later})
 		}
 		hosts = append(hosts, one)
 	}

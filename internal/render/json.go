@@ -2,10 +2,12 @@ package render
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/diff"
@@ -136,17 +138,24 @@ func stateGPUOf(g resource.PriorGPU) public.StateGPU {
 		SliceMPS: each(g.SliceMPS, func(m resource.MPS) public.MPS { return public.MPS(m) })}
 }
 
-func settingsOf(s resource.Settings) public.Settings {
-	value := func(which resource.Setting) *int {
-		if !s.Has(which) {
-			return nil
+// settingsOf has each setting under its key. One without a field of public.Settings is an error that no value has.
+func settingsOf(all resource.Settings) (out public.Settings) {
+	values := map[string]any{}
+	for s, value := range all.All() {
+		switch {
+		case s.Mode():
+			values[s.Key()] = value == resource.On
+		case s.Names() != nil:
+			values[s.Key()] = s.Text(value)
+		default:
+			values[s.Key()] = value
 		}
-		return new(s.Value(which))
 	}
-	on := func(value int) bool { return value == resource.On }
-	return public.Settings{MIG: some(value(resource.MIGMode), on), Persistence: some(value(resource.PersistenceMode), on),
-		ClockMHz: value(resource.SMClock), PowerMW: value(resource.PowerLimit), ComputeMode: some(value(resource.ComputeMode), resource.ComputeModeWords),
-		TimeSlice: some(value(resource.TimeSlice), resource.TimeSliceWords)}
+	text, err := json.Marshal(values)
+	if err = errors.Join(err, jsonv2.Unmarshal(text, &out, jsonv2.RejectUnknownMembers(true))); err != nil {
+		panic(err)
+	}
+	return out
 }
 
 func holderOf(h resource.Holder) public.Holder {

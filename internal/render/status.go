@@ -45,7 +45,7 @@ func (p *page) statusGPU(v fleet, g resource.GPU) {
 		items = append([]string{migWords(g)}, items...)
 	}
 	if g.ComputeMode != resource.DefaultMode {
-		items = append(items, "compute mode "+resource.ComputeModeWords(g.ComputeMode))
+		items = append(items, "compute mode "+resource.ComputeMode.Text(g.ComputeMode))
 	}
 	p.print(0, join(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text("  "+g.Model.Name), inked(dim, "  "+words.ShortUUID(g.UUID))))
 	items = slices.DeleteFunc(items, func(s string) bool { return s == "" })
@@ -296,7 +296,7 @@ func (f fleet) gpuJSON(g resource.GPU) public.GPU {
 		Holders: each(f.others(g), func(h resource.Holder) public.GPUHolder {
 			return public.GPUHolder{Holder: holderOf(h), Lost: f.Lost[h.Lineage]}
 		}),
-		ComputeMode: resource.ComputeModeWords(g.ComputeMode), MPS: each(f.daemons(g), func(m resource.MPS) public.MPSDaemon { return f.daemonJSON(m, g.Host) }),
+		ComputeMode: resource.ComputeMode.Text(g.ComputeMode), MPS: each(f.daemons(g), func(m resource.MPS) public.MPSDaemon { return f.daemonJSON(m, g.Host) }),
 		Degraded: each(g.Degraded, func(d resource.Degradation) public.Degradation {
 			return public.Degradation{Feature: string(d.Feature), Call: d.Call, Code: d.Code, Message: d.Message, Set: d.Set}
 		}),

@@ -36,17 +36,12 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	held, ours := r.prior.GPU(host.Name, g.UUID)
 	foreign := diff.Foreign(g, r.placements)
 	card := place.GPU{
-		GPU:              g,
-		Foreign:          foreign,
-		Mine:             r.countMine(g, foreign),
-		FixedMIG:         !host.Manage.MIGMode || !g.MIGCapable && g.Model.MIG() || g.Without(resource.FeatureMIG) && !ownMode(held, g),
-		FixedPower:       !host.Manage.Power || g.Without(resource.FeaturePower) || ours && neverRead(held, resource.PowerLimit),
-		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held, resource.PersistenceMode),
-		FixedComputeMode: !host.Manage.ComputeMode || g.Without(resource.FeatureComputeMode) || ours && neverRead(held, resource.ComputeMode),
-		FixedTimeSlice:   !host.Manage.TimeSlice || g.Without(resource.FeatureTimeSlice),
-		Sharing:          host.Sharing,
-		NoSlices:         !host.Manage.Slices || g.Without(resource.FeatureMIG),
-		Busy:             len(diff.ForeignProcesses(g, r.placements)) > 0,
+		GPU:      g,
+		Foreign:  foreign,
+		Mine:     r.countMine(g, foreign),
+		Sharing:  host.Sharing,
+		NoSlices: !host.Manage.Slices || g.Without(resource.FeatureMIG),
+		Busy:     len(diff.ForeignProcesses(g, r.placements)) > 0,
 	}
 	if read, _ := r.live.Host(host.Name); len(held.All()) == 0 {
 		card.ForeignMPS = foreignMPS(read, g)
@@ -54,32 +49,32 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	if mhz, known := held.Applied.Get(resource.SMClock); known && !held.ClockUnsure && r.fittedAt(g, mhz) {
 		card.LockMHz = &mhz
 	}
-	if base, known := held.Baseline.Get(resource.ComputeMode); known && held.Applied.Has(resource.ComputeMode) {
-		card.BaseComputeMode = &base
+	for s := range held.Applied.All() {
+		card.Base = card.Base.Copy(s, held.Baseline)
 	}
-	if i := slices.Index(resource.TimeSlices[:], host.TimeSlice); i >= 0 {
+	if i := slices.Index(resource.TimeSlices, host.TimeSlice); i >= 0 {
 		card.WantTimeSlice = &i
 	}
-	if base, known := held.Baseline.Get(resource.TimeSlice); known && held.Applied.Has(resource.TimeSlice) {
-		card.BaseTimeSlice = &base
+	for _, s := range resource.AllSettings {
+		card.Fixed[s] = !host.Manage.Settings[s] || gaveUp(g, s, held, ours)
 	}
-	card.Hindered = card.Busy && g.Model.MIG() && !g.MIG && !card.FixedMIG
-	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
-	if forbidden {
-		card.FixedMIG, card.FixedPower, card.FixedComputeMode, card.FixedTimeSlice = true, true, true, true
-	}
-	unseen := g.Without(resource.ReadingProcesses) && !host.SlowNeighbours
-	forgets := card.FixedPersistence && !g.Persistence
-	if forgets && (host.Manage.Clocks || host.Manage.Power) {
+	card.Hindered = card.Busy && g.Model.MIG() && !g.MIG && !card.Fixed[resource.MIGMode]
+	forgets := card.Fixed[resource.PersistenceMode] && !g.Persistence
+	if forgets {
 		r.warnOfForgetting(host, g)
 	}
-	card.FixedTimeSlice = card.FixedTimeSlice || unseen
-	card.FixedPower, card.FixedComputeMode = card.FixedPower || forgets || unseen, card.FixedComputeMode || forgets || unseen || card.Busy
-	if !host.Manage.Clocks || g.Without(resource.FeatureClock) || forgets || forbidden || unseen {
+	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
+	unseen := g.Without(resource.ReadingProcesses) && !host.SlowNeighbours
+	for s, fixed := range card.Fixed {
+		s := resource.Setting(s)
+		card.Fixed[s] = fixed || forbidden && s != resource.PersistenceMode || unseen && !s.Mode() || forgets && s.Forgotten()
+	}
+	card.Fixed[resource.ComputeMode] = card.Fixed[resource.ComputeMode] || card.Busy
+	if card.Fixed[resource.SMClock] {
 		now := r.clockAsItIs(held, g)
 		card.FixedClockMHz = &now
 	}
-	if host.Manage.Clocks && !ours && card.FixedClockMHz == nil && host.BaselineClockMHz == nil {
+	if host.Manage.Settings[resource.SMClock] && !ours && card.FixedClockMHz == nil && host.BaselineClockMHz == nil {
 		r.warnOfLock(host, g)
 	}
 	return card
@@ -96,15 +91,28 @@ func (r *resolver) neighboursForbid(host config.Host, card place.GPU) bool {
 	return (len(card.Foreign) > 0 || card.Busy) && !host.SlowNeighbours
 }
 
-// neverRead reports whether a setting of an acquired GPU has no baseline to restore, because it could not be read
-// when cosplay acquired the GPU. cosplay does not change the setting until it has released the GPU.
-func neverRead(held resource.PriorGPU, s resource.Setting) bool {
-	return !held.Baseline.Has(s) && !held.Applied.Has(s)
+// gaveUp reports whether cosplay does not change a setting of a GPU: the driver does not offer it, or an acquired GPU has
+// no baseline of it to restore, because the setting could not be read when cosplay acquired the GPU. Then cosplay does not
+// change it until it has released the GPU. A length of time slices gets its baseline later.
+func gaveUp(g resource.GPU, s resource.Setting, held resource.PriorGPU, ours bool) bool {
+	without := g.Without(s.Feature())
+	switch s {
+	case resource.MIGMode:
+		return !g.MIGCapable && g.Model.MIG() || without && !ownMode(held, g)
+	case resource.SMClock, resource.TimeSlice:
+		return without
+	default:
+		return without || ours && !held.Baseline.Has(s) && !held.Applied.Has(s)
+	}
 }
 
 // warnOfForgetting warns if persistence mode is off, since the driver then forgets limits and locks.
 func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
-	if host.Manage.Persistence { // the driver does not offer it, which has its own warning
+	may := host.Manage.Settings
+	if !may[resource.SMClock] && !may[resource.PowerLimit] {
+		return
+	}
+	if may[resource.PersistenceMode] { // the driver does not offer it, which has its own warning
 		return
 	}
 	r.report(hcl.DiagWarning, rangeOf(host.Ranges, "manage"),

@@ -133,7 +133,7 @@ func (r *resolver) stays(was resource.PriorSession) bool {
 	if was.Slice.Whole() {
 		return !slices.ContainsFunc(was.On(), func(gpu resource.GPUKey) bool {
 			card := r.card(gpu.Host, gpu.UUID)
-			return card == nil || len(card.Slices) > 0 || card.MIG && card.FixedMIG
+			return card == nil || len(card.Slices) > 0 || card.MIG && card.Fixed[resource.MIGMode]
 		})
 	}
 	if card == nil {

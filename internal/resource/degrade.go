@@ -39,13 +39,16 @@ const (
 
 // Words names the feature in a sentence: "the SM clock".
 func (f Feature) Words() string {
+	if s, is := SettingNamed(string(f)); is && featureWords[f] == "" {
+		return "the " + s.Words()
+	}
 	return cmp.Or(featureWords[f], string(f))
 }
 
 var featureWords = map[Feature]string{
-	FeatureMIG: "MIG", FeatureParts: "slices that are a part of a GPU instance", FeatureClock: "the SM clock", FeaturePower: "the power limit", FeaturePersistence: "persistence mode",
-	FeatureComputeMode: "the compute mode", FeatureTimeSlice: "the length of time slices",
-	FigureName: "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs",
+	FeatureMIG: "MIG", FeatureParts: "slices that are a part of a GPU instance", FeaturePersistence: "persistence mode",
+	FeatureTimeSlice: "the length of time slices",
+	FigureName:       "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs",
 	FigureMemory: "the memory size", FigureBandwidth: "the bandwidth",
 	ReadingPCI: "the PCI address", ReadingProcesses: "the list of processes", ReadingClock: "the SM clock's reading",
 	ReadingThrottle:    "the reasons for a low clock",

@@ -1,14 +1,15 @@
 package resource
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"cosplay/internal/prose"
 )
 
 // Setting is what cosplay may change on a physical GPU. JSON has the settings in this order.
@@ -31,21 +32,13 @@ const settingCount = len(AllSettings)
 // SettingOrder is the order in which settings are made. They are restored in the opposite order.
 var SettingOrder = [settingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock, ComputeMode, TimeSlice}
 
+// manageOrder is the order of their words in the documentation.
+var manageOrder = [settingCount]Setting{MIGMode, SMClock, PowerLimit, PersistenceMode, ComputeMode, TimeSlice}
+
 // Values of a mode.
 const (
 	Off = 0
 	On  = 1
-)
-
-// unit is what the value of a setting counts.
-type unit int
-
-const (
-	mode unit = iota // Off or On
-	megahertz
-	milliwatts
-	computeMode
-	timeSlice
 )
 
 // Values of the compute mode, as NVML numbers them.
@@ -55,26 +48,46 @@ const (
 	ExclusiveProcess = 3 // one process, and all clients of MPS through one
 )
 
-// TimeSlices names the lengths of the driver's time slices. The index of a name is the value of the setting, as
-// nvidia-smi compute-policy --set-timeslice numbers them.
-var TimeSlices = [...]string{"default", "short", "medium", "long"}
+// TimeSlices names the lengths of the driver's time slices, as nvidia-smi compute-policy --set-timeslice numbers them.
+var TimeSlices = []string{"default", "short", "medium", "long"}
 
+// settings has a row for each setting. NVML's call for it is in the table drivers of package agent.
 var settings = [settingCount]struct {
-	feature   Feature // its name in plans, steps and requests, too
-	key       string  // in JSON
-	words     string
-	unit      unit
-	read      func(GPU) int // nil without a getter
-	forgotten bool          // where persistence mode is off
-	lasting   bool          // it outlives a reboot
+	feature   Feature          // its name in plans, steps and requests, too
+	key       string           // in JSON
+	words     string           // for people
+	manage    string           // the word for it in manage
+	smi       string           // the option of nvidia-smi that sets it
+	text      func(int) string // writes a value; without it, a mode is on or off
+	names     []string         // of its values, where they have names
+	at        func(*GPU) any   // a pointer to where the GPU has it: *bool, *int or **int; nil without a getter
+	forgotten bool             // where persistence mode is off
+	lasting   bool             // it outlives a reboot
 }{
-	MIGMode:         {feature: FeatureMIG, key: "mig", words: "MIG mode", read: func(g GPU) int { return Bit(g.MIG) }, lasting: true},
-	PersistenceMode: {feature: FeaturePersistence, key: "persistence", words: "persistence mode", read: func(g GPU) int { return Bit(g.Persistence) }},
-	SMClock:         {feature: FeatureClock, key: "clock_mhz", words: "SM clock", unit: megahertz, forgotten: true},
-	PowerLimit:      {feature: FeaturePower, key: "power_mw", words: "power limit", unit: milliwatts, forgotten: true, read: func(g GPU) int { return g.PowerMW }},
-	ComputeMode:     {feature: FeatureComputeMode, key: "compute_mode", words: "compute mode", unit: computeMode, forgotten: true, read: func(g GPU) int { return g.ComputeMode }},
-	TimeSlice:       {feature: FeatureTimeSlice, key: "timeslice", words: "time slice", unit: timeSlice, read: func(g GPU) int { return *g.TimeSlice }},
+	MIGMode: {feature: FeatureMIG, key: "mig", words: "MIG mode", manage: "mig-mode", smi: "-mig", lasting: true,
+		at: func(g *GPU) any { return &g.MIG }},
+	PersistenceMode: {feature: FeaturePersistence, key: "persistence", words: "persistence mode", manage: "persistence", smi: "-pm",
+		at: func(g *GPU) any { return &g.Persistence }},
+	SMClock: {feature: FeatureClock, key: "clock_mhz", words: "SM clock", manage: "clocks", smi: "-lgc", text: Clock, forgotten: true},
+	PowerLimit: {feature: FeaturePower, key: "power_mw", words: "power limit", manage: "power", smi: "-pl", text: Watts, forgotten: true,
+		at: func(g *GPU) any { return &g.PowerMW }},
+	ComputeMode: {feature: FeatureComputeMode, key: "compute_mode", words: "compute mode", manage: "compute-mode", smi: "-c", forgotten: true,
+		names: []string{"default", "1", "prohibited", "exclusive process"}, at: func(g *GPU) any { return &g.ComputeMode }},
+	TimeSlice: {feature: FeatureTimeSlice, key: "timeslice", words: "time slice", manage: "timeslice", smi: "compute-policy --set-timeslice",
+		names: TimeSlices, at: func(g *GPU) any { return &g.TimeSlice }},
 }
+
+// SlicesWord is the word of manage for MIG slices, which are no setting.
+const SlicesWord = "slices"
+
+// ManageWords are the words of manage.
+func ManageWords() []string {
+	words := prose.Each(manageOrder[:], Setting.ManageWord)
+	return slices.Insert(words, 1, SlicesWord) // after MIG mode
+}
+
+// SettingSet is some of the settings.
+type SettingSet [settingCount]bool
 
 // SettingNamed finds a setting by the name of its feature.
 func SettingNamed(name string) (Setting, bool) {
@@ -90,11 +103,23 @@ func (s Setting) Feature() Feature { return settings[s].feature }
 // Words names the setting for people.
 func (s Setting) Words() string { return settings[s].words }
 
+// Key is its key in JSON.
+func (s Setting) Key() string { return settings[s].key }
+
+// ManageWord is the word for it in manage.
+func (s Setting) ManageWord() string { return settings[s].manage }
+
+// SMI is the option of nvidia-smi that sets it.
+func (s Setting) SMI() string { return settings[s].smi }
+
 // Mode reports whether the setting is Off or On.
-func (s Setting) Mode() bool { return settings[s].unit == mode }
+func (s Setting) Mode() bool { return settings[s].text == nil && settings[s].names == nil }
+
+// Names are those of its values, from 0 on; nil if they have none.
+func (s Setting) Names() []string { return settings[s].names }
 
 // Readable reports whether the setting can be read back.
-func (s Setting) Readable() bool { return settings[s].read != nil }
+func (s Setting) Readable() bool { return settings[s].at != nil }
 
 // Forgotten reports whether the driver forgets the setting where persistence mode is off.
 func (s Setting) Forgotten() bool { return settings[s].forgotten }
@@ -102,39 +127,16 @@ func (s Setting) Forgotten() bool { return settings[s].forgotten }
 // Lasting reports whether the setting outlives a reboot of the host.
 func (s Setting) Lasting() bool { return settings[s].lasting }
 
-// Text writes a value: "on", "1575 MHz", "300 W".
+// Text writes a value: "on", "1575 MHz", "300 W". A number that has no name is written as it is.
 func (s Setting) Text(value int) string {
-	switch settings[s].unit {
-	case megahertz:
-		return Clock(value)
-	case milliwatts:
-		return Watts(value)
-	case computeMode:
-		return ComputeModeWords(value)
-	case timeSlice:
-		return TimeSliceWords(value)
-	case mode:
-	}
-	return OnOff(value == On)
-}
-
-// ComputeModeWords names a compute mode: "exclusive process".
-func ComputeModeWords(value int) string {
-	switch value {
-	case DefaultMode:
-		return "default"
-	case Prohibited:
-		return "prohibited"
-	case ExclusiveProcess:
-		return "exclusive process"
-	}
-	return strconv.Itoa(value)
-}
-
-// TimeSliceWords names a length of time slices, as TimeSlices does; a number that has no name is written as it is.
-func TimeSliceWords(value int) string {
-	if value >= 0 && value < len(TimeSlices) {
-		return TimeSlices[value]
+	row := settings[s]
+	switch {
+	case row.text != nil:
+		return row.text(value)
+	case s.Mode():
+		return OnOff(value == On)
+	case value >= 0 && value < len(row.names):
+		return row.names[value]
 	}
 	return strconv.Itoa(value)
 }
@@ -165,7 +167,27 @@ func (g GPU) Now(s Setting) (value int, known bool) {
 	if !s.Readable() || g.Unread(s.Feature()) {
 		return 0, false
 	}
-	return settings[s].read(g), true
+	switch at := settings[s].at(&g).(type) {
+	case *bool:
+		return Bit(*at), true
+	case *int:
+		return *at, true
+	case **int:
+		return **at, true
+	}
+	return 0, false
+}
+
+// Show makes the GPU show a value of a setting that can be read.
+func (g *GPU) Show(s Setting, value int) {
+	switch at := settings[s].at(g).(type) {
+	case *bool:
+		*at = value == On
+	case *int:
+		*at = value
+	case **int:
+		*at = &value
+	}
 }
 
 // Settings are values of the settings of a GPU. cosplay does not change a setting without one.
@@ -234,7 +256,7 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 		if len(text) > 1 {
 			text = append(text, ',')
 		}
-		text = append(strconv.AppendQuote(text, settings[which].key), ':')
+		text = append(strconv.AppendQuote(text, which.Key()), ':')
 		if which.Mode() {
 			text = strconv.AppendBool(text, value == On)
 		} else {
@@ -244,56 +266,29 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSONFrom reads what MarshalJSON writes. An unknown setting is an error: a value that is dropped could not be
+// UnmarshalJSON reads what MarshalJSON writes. An unknown setting is an error: a value that is dropped could not be
 // restored.
-func (s *Settings) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+func (s *Settings) UnmarshalJSON(data []byte) error {
 	*s = Settings{}
-	begin, err := from.ReadToken()
-	if err != nil || begin.Kind() == 'n' {
+	var values map[string]any
+	if err := jsonv2.Unmarshal(data, &values); err != nil {
 		return err
 	}
-	if begin.Kind() != '{' {
-		return fmt.Errorf("%s stands where settings belong", begin)
-	}
-	for from.PeekKind() != '}' {
-		key, err := from.ReadToken()
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(AllSettings[:], func(which Setting) bool { return settings[which].key == key.String() })
-		if i < 0 {
+	for key, value := range values {
+		which, known := find(AllSettings[:], func(which Setting) bool { return which.Key() == key })
+		on, isMode := value.(bool)
+		number, isNumber := value.(float64)
+		switch {
+		case !known:
 			return fmt.Errorf("unknown setting %q", key)
+		case value == nil:
+		case isMode && which.Mode():
+			*s = s.With(which, Bit(on))
+		case isNumber && !which.Mode() && number == math.Trunc(number):
+			*s = s.With(which, int(number))
+		default:
+			return fmt.Errorf("%s: %v is no value of it", which.Words(), value)
 		}
-		value, err := from.ReadValue()
-		if err != nil {
-			return err
-		}
-		if err := s.read(AllSettings[i], value); err != nil {
-			return err
-		}
 	}
-	_, err = from.ReadToken()
-	return err
-}
-
-// UnmarshalJSON does the same for encoding/json.
-func (s *Settings) UnmarshalJSON(data []byte) error {
-	return s.UnmarshalJSONFrom(jsontext.NewDecoder(bytes.NewReader(data)))
-}
-
-func (s *Settings) read(which Setting, value jsontext.Value) error {
-	text := string(value)
-	if text == "null" {
-		return nil
-	}
-	if which.Mode() && (text == "true" || text == "false") {
-		*s = s.With(which, Bit(text == "true"))
-		return nil
-	}
-	number, err := strconv.ParseFloat(text, 64)
-	if which.Mode() || err != nil || number != math.Trunc(number) {
-		return fmt.Errorf("%s: %s is no value of it", which.Words(), text)
-	}
-	*s = s.With(which, int(number))
 	return nil
 }

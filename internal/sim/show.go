@@ -40,7 +40,7 @@ func showGPU(gpu *C.struct_sim_gpu, index int) public.SimulatedGPU {
 		Persistence:  gpu.persistence != 0,
 		PowerMW:      int(gpu.power_limit_mw),
 		ClockLockMHz: int(gpu.lock_max_mhz),
-		ComputeMode:  resource.ComputeModeWords(int(gpu.compute_mode)),
+		ComputeMode:  resource.ComputeMode.Text(int(gpu.compute_mode)),
 		TemperatureC: int(gpu.temperature_c),
 		Lost:         gpu.lost != 0,
 	}

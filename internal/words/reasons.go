@@ -208,6 +208,9 @@ func Cause(d diff.Drift) string {
 		runtime := resource.RuntimeNamed(d.Runtime)
 		return "a " + runtime.Body + " keeps what it was started with: " + runtime.StopCommand + ", then cosplay apply"
 	}
+	if s, is := d.Class.Setting(); is && causes[d.Class] == "" {
+		return possibly + "nvidia-smi " + s.SMI() + ", or a " + prose.Choose(resource.Bit(s.Mode()), "reboot", "restart of the driver")
+	}
 	return causes[d.Class]
 }
 
@@ -219,34 +222,29 @@ var altered = map[diff.Kind]string{
 }
 
 var causes = map[diff.Class]string{
-	diff.GPUMissing:                             possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it",
-	diff.HostRebooted:                           "the driver forgets slices, clock locks and power limits over a reboot",
-	diff.ClockLock:                              possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver",
-	diff.SettingClass(resource.MIGMode):         possibly + "nvidia-smi -mig, or a reboot",
-	diff.SettingClass(resource.PowerLimit):      possibly + "nvidia-smi -pl, or a restart of the driver",
-	diff.SettingClass(resource.PersistenceMode): possibly + "nvidia-smi -pm, or a reboot",
-	diff.SettingClass(resource.ComputeMode):     possibly + "nvidia-smi -c, or a restart of the driver",
-	diff.SettingClass(resource.TimeSlice):       possibly + "nvidia-smi compute-policy --set-timeslice, or a restart of the driver",
-	diff.MPSChanged:                             possibly + "nvidia-cuda-mps-control; programs that run keep the limits that they started with",
-	diff.ProjectRemoved:                         "removed by another user",
-	diff.SliceMissing:                           possibly + "nvidia-smi mig -dgi, or a reboot",
-	diff.SliceReplaced:                          "recreated outside cosplay; the new slice is foreign",
-	diff.BodyMissing:                            possibly + "removed by hand",
-	diff.BodyStopped:                            possibly + "stopped by hand, or its program ended",
-	diff.BodyUnstarted:                          possibly + "the engine or a run ended before it was started",
-	diff.BodyRestarting:                         "its program ends; cosplay logs shows why",
-	diff.BodyAltered:                            "changed outside cosplay",
-	diff.MountReplaced:                          possibly + "an editor that saves by renaming. The session has the old one until cosplay stop and cosplay start; edit in place, or mount the folder",
-	diff.BodyStarted:                            possibly + "docker start; cosplay stop had stopped it",
-	diff.BodyPaused:                             possibly + "docker pause",
-	diff.BodyChanged:                            "edited or recreated outside cosplay",
-	diff.BodyReplaced:                           "removed and recreated outside cosplay",
-	diff.BodyLimited:                            possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
-	diff.ImageMoved:                             "built or pulled again; each container keeps its own until it is replaced",
-	diff.ImageOffered:                           "the registry has another image by this name; cosplay apply pulls it",
-	diff.ForeignSlice:                           "cosplay leaves it alone",
-	diff.DisguiseBroken:                         "files in the session's folder were changed outside cosplay",
-	diff.SecretsInEnv:                           "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
+	diff.GPUMissing:     possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it",
+	diff.HostRebooted:   "the driver forgets slices, clock locks and power limits over a reboot",
+	diff.ClockLock:      possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver",
+	diff.MPSChanged:     possibly + "nvidia-cuda-mps-control; programs that run keep the limits that they started with",
+	diff.ProjectRemoved: "removed by another user",
+	diff.SliceMissing:   possibly + "nvidia-smi mig -dgi, or a reboot",
+	diff.SliceReplaced:  "recreated outside cosplay; the new slice is foreign",
+	diff.BodyMissing:    possibly + "removed by hand",
+	diff.BodyStopped:    possibly + "stopped by hand, or its program ended",
+	diff.BodyUnstarted:  possibly + "the engine or a run ended before it was started",
+	diff.BodyRestarting: "its program ends; cosplay logs shows why",
+	diff.BodyAltered:    "changed outside cosplay",
+	diff.MountReplaced:  possibly + "an editor that saves by renaming. The session has the old one until cosplay stop and cosplay start; edit in place, or mount the folder",
+	diff.BodyStarted:    possibly + "docker start; cosplay stop had stopped it",
+	diff.BodyPaused:     possibly + "docker pause",
+	diff.BodyChanged:    "edited or recreated outside cosplay",
+	diff.BodyReplaced:   "removed and recreated outside cosplay",
+	diff.BodyLimited:    possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
+	diff.ImageMoved:     "built or pulled again; each container keeps its own until it is replaced",
+	diff.ImageOffered:   "the registry has another image by this name; cosplay apply pulls it",
+	diff.ForeignSlice:   "cosplay leaves it alone",
+	diff.DisguiseBroken: "files in the session's folder were changed outside cosplay",
+	diff.SecretsInEnv:   "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
 }
 
 // Repair says what an apply would do about a drift.

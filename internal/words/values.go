@@ -119,21 +119,18 @@ var conditions = map[diff.Condition]string{
 
 // SMI is the arguments of nvidia-smi that set a setting of a GPU.
 func SMI(gpu string, s resource.Setting, value int) string {
-	if s == resource.TimeSlice {
+	option := fmt.Sprintf("%s %d", s.SMI(), value)
+	switch {
+	case s == resource.TimeSlice:
 		return fmt.Sprintf("compute-policy -i %s --set-timeslice=%d", gpu, value)
+	case s == resource.SMClock && value == 0:
+		option = "-rgc"
+	case s == resource.SMClock:
+		option = fmt.Sprintf("-lgc %d,%d", value, value)
+	case s == resource.PowerLimit:
+		option = fmt.Sprintf("-pl %g", float64(value)/1000)
 	}
-	return "-i " + gpu + " " + option(s, value)
-}
-
-func option(s resource.Setting, value int) string {
-	if s == resource.SMClock && value == 0 {
-		return "-rgc"
-	}
-	return map[resource.Setting]string{
-		resource.PersistenceMode: fmt.Sprintf("-pm %d", value), resource.MIGMode: fmt.Sprintf("-mig %d", value),
-		resource.PowerLimit: fmt.Sprintf("-pl %g", float64(value)/1000), resource.SMClock: fmt.Sprintf("-lgc %d,%d", value, value),
-		resource.ComputeMode: fmt.Sprintf("-c %d", value),
-	}[s]
+	return "-i " + gpu + " " + option
 }
 
 func clock(c diff.Clock) string {

@@ -181,22 +181,17 @@ func (w *World) Set(_ context.Context, gpu string, s resource.Setting, value int
 		if err := w.setting(gpu, resource.Settings{}.With(s, now)); err != nil {
 			return err
 		}
-		switch s {
-		case resource.MIGMode:
-			g.MIG, g.MIGPending = now == resource.On, now == resource.On
-		case resource.PersistenceMode:
-			if g.Persistence = now == resource.On; !g.Persistence {
-				g.ComputeMode = resource.DefaultMode
-				g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
-			}
-		case resource.SMClock:
+		if s == resource.SMClock {
 			g.SMClockMHz = cmp.Or(now, g.Model.ClocksMHz[0]) // without a lock, the GPU is idle
-		case resource.PowerLimit:
-			g.PowerMW = now
-		case resource.ComputeMode:
-			g.ComputeMode = now
-		case resource.TimeSlice:
-			g.TimeSlice = &now
+			return nil
+		}
+		g.Show(s, now)
+		switch {
+		case s == resource.MIGMode:
+			g.MIGPending = g.MIG
+		case s == resource.PersistenceMode && !g.Persistence:
+			g.ComputeMode = resource.DefaultMode
+			g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
 		}
 		return nil
 	})

@@ -24,9 +24,12 @@ const module = "cosplay/"
 // effects are imports by which a package could read or change something outside the
 // process, or print in colour.
 var effects = []string{
-	"os", "os/exec", "os/user", "os/signal", "net", "net/http", "log", "log/slog", "time", "syscall", "golang.org/x/sys/unix",
+	"os", "os/exec", "os/user", "os/signal", "net", "net/http", "log", "log/slog", "syscall", "golang.org/x/sys/unix",
 	"github.com/NVIDIA/go-nvml/pkg/nvml", "github.com/docker/docker/client", "github.com/fatih/color",
 }
+
+// clocks are what package time has that depends on the moment, on the zone of the machine, or that waits.
+var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer", "Local", "LoadLocation"}
 
 // reads lists what the packages read that may import os, the pipeline's above all. Of the
 // hosts' GPUs and sessions, observe alone takes the snapshot; it asks agent and runtime.
@@ -144,24 +147,38 @@ func TestReads(t *testing.T) {
 
 // readsProc reports whether a package has a path in /proc or /sys among its strings.
 func readsProc(t *testing.T, p goPackage) bool {
+	return has(t, p, func(n ast.Node) bool {
+		s, is := n.(*ast.BasicLit)
+		return is && s.Kind == token.STRING && procPath.MatchString(s.Value)
+	})
+}
+
+// readsClock reports whether a package uses one of clocks.
+func readsClock(t *testing.T, p goPackage) bool {
+	return slices.Contains(p.Imports, "time") && has(t, p, func(n ast.Node) bool {
+		s, is := n.(*ast.SelectorExpr)
+		if !is || !slices.Contains(clocks, s.Sel.Name) {
+			return false
+		}
+		of, is := s.X.(*ast.Ident)
+		return is && of.Name == "time"
+	})
+}
+
+// has reports whether the source of a package has a node.
+func has(t *testing.T, p goPackage, wanted func(ast.Node) bool) (found bool) {
 	t.Helper()
 	for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := false
 		ast.Inspect(file, func(n ast.Node) bool {
-			if s, is := n.(*ast.BasicLit); is && s.Kind == token.STRING {
-				found = found || procPath.MatchString(s.Value)
-			}
-			return true
+			found = found || wanted(n)
+			return !found
 		})
-		if found {
-			return true
-		}
 	}
-	return false
+	return found
 }
 
 // procPath is a string that is a path in /proc or /sys.
@@ -171,8 +188,9 @@ var procPath = regexp.MustCompile("^[\"`]/(proc|sys)[/\"`]")
 // what it imports.
 func TestPure(t *testing.T) {
 	imports := map[string][]string{}
+	read := map[string]goPackage{}
 	for _, p := range packages(t) {
-		imports[p.ImportPath] = p.Imports
+		imports[p.ImportPath], read[p.ImportPath] = p.Imports, p
 	}
 	for _, g := range groups {
 		if !g.pure {
@@ -180,6 +198,9 @@ func TestPure(t *testing.T) {
 		}
 		for _, pure := range g.packages {
 			for _, reached := range reach(imports, module+pure) {
+				if readsClock(t, read[reached]) {
+					t.Errorf("%s is pure, but reaches the clock through %s", pure, reached)
+				}
 				for _, imported := range imports[reached] {
 					if slices.Contains(effects, imported) {
 						t.Errorf("%s is pure, but reaches %s through %s", pure, imported, reached)

@@ -3,6 +3,8 @@ package resource
 import (
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"cosplay/internal/pattern"
 )
@@ -59,66 +61,12 @@ func ParseSeconds(text string) (s Seconds, ok bool) {
 }
 
 // String writes a point in time as RFC 3339 has it, in UTC.
-func (m Moment) String() string {
-	days, rest := int64(m)/int64(day), Seconds(int64(m)%int64(day))
-	if rest < 0 {
-		days, rest = days-1, rest+day
-	}
-	y, month, d := civil(days)
-	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", y, month, d, rest/hour, rest%hour/minute, rest%minute)
-}
+func (m Moment) String() string { return time.Unix(int64(m), 0).UTC().Format(time.RFC3339) }
 
-var timestamp = pattern.Of(`^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$`)
-
-// ParseMoment reads a point in time as RFC 3339 has it: 2026-12-01T18:00:00Z, or with +01:00 for Z. It leaves out a fraction of the second.
+// ParseMoment reads a point in time as RFC 3339 has it: 2026-12-01T18:00:00Z, or with +01:00 for Z. It leaves out a
+// fraction of the second.
 func ParseMoment(text string) (m Moment, ok bool) {
-	parts := timestamp().FindStringSubmatch(text)
-	if parts == nil {
-		return 0, false
-	}
-	n := func(i int) int64 {
-		v, _ := strconv.ParseInt("0"+parts[i], 10, 64) // digits only, or nothing
-		return v
-	}
-	days := daysTo(n(1), n(2), n(3))
-	y, month, d := civil(days)
-	zone := Seconds(n(8))*hour + Seconds(n(9))*minute
-	if parts[7] == "-" {
-		zone = -zone
-	}
-	m = Moment(days*int64(day) + int64(Seconds(n(4))*hour+Seconds(n(5))*minute+Seconds(n(6))-zone))
-	valid := y == n(1) && month == n(2) && d == n(3) && n(4) < 24 && n(5) < 60 && n(6) < 60 && n(8) < 24 && n(9) < 60
-	return m, valid && m > 0
-}
-
-// Days of the Gregorian calendar, counted in eras of 400 years that begin on the first of March.
-const (
-	eraDays  = 146097
-	untilNow = 719468 // from 0000-03-01 to 1970-01-01
-)
-
-// daysTo is the number of days from 1970-01-01 to a date.
-func daysTo(y, month, d int64) int64 {
-	if month <= 2 {
-		y--
-	}
-	era := y / 400
-	ofEra := y - era*400
-	ofYear := (153*((month+9)%12)+2)/5 + d - 1
-	return era*eraDays + ofEra*365 + ofEra/4 - ofEra/100 + ofYear - untilNow
-}
-
-// civil is the date so many days after 1970-01-01.
-func civil(days int64) (y, month, d int64) {
-	days += untilNow
-	era := days / eraDays
-	ofEra := days - era*eraDays
-	yearOfEra := (ofEra - ofEra/1460 + ofEra/36524 - ofEra/(eraDays-1)) / 365
-	ofYear := ofEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
-	shifted := (5*ofYear + 2) / 153
-	month = (shifted+2)%12 + 1
-	if y = yearOfEra + era*400; month <= 2 {
-		y++
-	}
-	return y, month, ofYear - (153*shifted+2)/5 + 1
+	var at time.Time
+	err := at.UnmarshalText([]byte(strings.ToUpper(text)))
+	return Moment(at.Unix()), err == nil && at.Unix() > 0
 }

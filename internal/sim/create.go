@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -88,7 +87,7 @@ func Relocate(dir string) error {
 		return err
 	}
 	for path, library := range libraries {
-		if holds(path, library) {
+		if is, err := os.ReadFile(path); err == nil && bytes.Equal(is, library) {
 			continue
 		}
 		if err := write(path, library, 0o755); err != nil {
@@ -96,25 +95,6 @@ func Relocate(dir string) error {
 		}
 	}
 	return nil
-}
-
-// holds reports whether a file has this content.
-func holds(path string, content []byte) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	for part := make([]byte, 32<<10); ; {
-		n, err := io.ReadFull(file, part)
-		if !bytes.HasPrefix(content, part[:n]) {
-			return false
-		}
-		content = content[n:]
-		if err != nil {
-			return len(content) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
-		}
-	}
 }
 
 func write(path string, data []byte, mode os.FileMode) error {

@@ -82,34 +82,31 @@ func pythonTree(s resource.Session) (*tree, error) {
 // CopyPython installs the Python part of the disguise in a folder that a container sees, or removes it if the session
 // does not need it. base is the folder of the session folders.
 func CopyPython(base, dir string, s resource.Session) error {
+	return placePython(dir, s, func(part *tree, folder string) error {
+		for name, file := range part.files {
+			path := filepath.Join(folder, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), file.Link(base, path)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// placePython places the Python part in a session's folder, or removes it if the session does not need it.
+func placePython(dir string, s resource.Session, place func(part *tree, folder string) error) error {
 	folder := filepath.Join(dir, PythonDir)
 	if !NeedsPython(s) {
 		return os.RemoveAll(folder)
 	}
 	part, err := pythonTree(s)
-	if err != nil {
-		return err
+	if err == nil {
+		err = place(part, folder)
 	}
-	for name, file := range part.files {
-		path := filepath.Join(folder, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), file.Link(base, path)); err != nil {
-			return fmt.Errorf("making the session's part for Python: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("making the session's part for Python: %w", err)
 	}
 	return nil
-}
-
-// installPython makes the Python part in a session's folder a link to what sessions of the same target share.
-func installPython(base, dir string, s resource.Session) error {
-	path := filepath.Join(dir, PythonDir)
-	if !NeedsPython(s) {
-		return os.RemoveAll(path)
-	}
-	part, err := pythonTree(s)
-	if err != nil {
-		return err
-	}
-	return part.link(base, path)
 }
 
 // eachPythonFile gives a function each file, by its path in PythonDir.

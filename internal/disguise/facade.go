@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"cosplay/driver"
-	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 	"cosplay/internal/shared"
 )
@@ -63,8 +62,8 @@ func Install(dir string, s resource.Session, given resource.Handle, nvml, cuda s
 	if err != nil {
 		return fmt.Errorf("linking the driver's libraries: %w", err)
 	}
-	if err := installPython(base, dir, s); err != nil {
-		return fmt.Errorf("making the session's part for Python: %w", err)
+	if err := placePython(dir, s, func(part *tree, folder string) error { return part.link(base, folder) }); err != nil {
+		return err // sessions of the same target share it
 	}
 	if err := WriteFigures(filepath.Join(dir, FiguresFile), AllFigures(s, given)...); err != nil {
 		return err
@@ -163,18 +162,6 @@ func libraryIn(folders []string, name string) string {
 		}
 	}
 	return ""
-}
-
-// WriteFacade writes the facade of a library to a file in one step: see Facade.
-func WriteFacade(path, library, realLibrary, figures string) error {
-	facade, err := Facade(library, realLibrary, figures)
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(path, facade, 0o755); err != nil {
-		return fmt.Errorf("writing the facade: %w", err)
-	}
-	return nil
 }
 
 // neededMark is the placeholder for the library that a facade needs: a mark padded with dots to the length of the

@@ -15,6 +15,7 @@ import (
 
 	"cosplay/driver"
 	"cosplay/internal/disguise"
+	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 )
 
@@ -249,6 +250,15 @@ func TestInstallAgain(t *testing.T) {
 	}
 }
 
+// writeFacade writes a facade that programs find at a path.
+func writeFacade(path, library, realLibrary, figures string) error {
+	facade, err := disguise.Facade(library, realLibrary, figures)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, facade, 0o755)
+}
+
 func TestInstallRefuses(t *testing.T) {
 	m := newMachine(t, "h200")
 	deep := filepath.Join("/", strings.Repeat("deep/", 820), driver.NVML)
@@ -259,8 +269,8 @@ func TestInstallRefuses(t *testing.T) {
 		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, "/nowhere/"+driver.NVML, ""), "no NVML library at"},
 		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, driver.NVML, ""), "absolute path"},
 		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-" + strings.Repeat("1", 80)}, m.library(), ""), "too long"},
-		{disguise.WriteFacade(t.TempDir()+"/x", driver.NVML, deep, "/figures"), "below 4096 bytes"},
-		{disguise.WriteFacade(t.TempDir()+"/x", driver.NVML, "/lib", "figures"), "must be absolute"},
+		{writeFacade(t.TempDir()+"/x", driver.NVML, deep, "/figures"), "below 4096 bytes"},
+		{writeFacade(t.TempDir()+"/x", driver.NVML, "/lib", "figures"), "must be absolute"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.says) {
 			t.Errorf("the error is %v, want one that says %q", c.err, c.says)
@@ -274,7 +284,7 @@ func BenchmarkCall(b *testing.B) {
 	m := newMachine(b, "h200")
 	slice, _ := m.slice(b, 0, "1g.18gb", 0)
 	through := filepath.Join(b.TempDir(), driver.NVML)
-	check(b, disguise.WriteFacade(through, driver.NVML, m.library(), "/nowhere/figures"))
+	check(b, writeFacade(through, driver.NVML, m.library(), "/nowhere/figures"))
 	libraries := []struct{ name, path string }{
 		{"plain", m.library()}, {"through", through}, {"disguised", lib(m.install(b, "rtx-2060", slice)) + "/" + driver.NVML},
 	}

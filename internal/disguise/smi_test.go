@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"cosplay/driver"
-	"cosplay/internal/disguise"
 	"cosplay/internal/need"
 )
 
@@ -111,7 +110,7 @@ func TestPassThrough(t *testing.T) {
 	m := newMachine(t, "h200", "a100-sxm4-80gb")
 	m.set(t, 1, "process", "4711:1000")
 	facade := t.TempDir()
-	check(t, disguise.WriteFacade(filepath.Join(facade, driver.NVML), driver.NVML, m.library(), filepath.Join(facade, "figures")))
+	check(t, writeFacade(filepath.Join(facade, driver.NVML), driver.NVML, m.library(), filepath.Join(facade, "figures")))
 	transcript := func(library, command string) string {
 		out, code := smi(t, path, library, strings.Fields(command)...)
 		return fmt.Sprintf("%s\nrc %d", now.ReplaceAllString(out, "now"), code)
@@ -142,7 +141,7 @@ func TestPassThroughOfCalls(t *testing.T) {
 	m := newMachine(t, "l40s", "h200")
 	m.set(t, 0, "process", "4711:1000")
 	facade := filepath.Join(t.TempDir(), driver.NVML)
-	check(t, disguise.WriteFacade(facade, driver.NVML, m.library(), "/nowhere/figures"))
+	check(t, writeFacade(facade, driver.NVML, m.library(), "/nowhere/figures"))
 	uuid := m.gpu(t, 1).UUID
 	ask(t, m.library(), uuid)
 	want := ask(t, m.library(), uuid)

@@ -22,34 +22,24 @@ type run func(argv []string, stdin io.Reader) (verify.Output, error)
 // unavailable.
 func ask(way verify.Way, interior runtime.Interior, run run) verify.Inside {
 	in := verify.Inside{Way: way, Answers: map[string]verify.Output{}}
-	put := func(q verify.Question) {
-		answer, err := run(q.Argv, strings.NewReader(q.Stdin))
-		if err != nil && len(in.Answers) == 0 {
+	for i, q := range verify.Questions(interior.Who, interior.Probe) {
+		if err := run.answer(q, in); err != nil && i == 0 {
 			in.Barred = err.Error()
-		}
-		if err != nil {
-			answer = verify.Output{Code: 1, Error: err.Error()}
-		}
-		in.Answers[q.Key] = answer
-	}
-	for _, q := range verify.Questions(interior.Who, interior.Probe) {
-		if in.Barred == "" {
-			put(q)
+			return in
 		}
 	}
-	if in.Barred == "" {
-		put(verify.Follow(in.Answers))
-	}
+	_ = run.answer(verify.Follow(in.Answers), in) // the answer has the error
 	return in
 }
 
-// answers asks one question.
-func answers(run run, q verify.Question) map[string]verify.Output {
-	answer, err := run(q.Argv, strings.NewReader(q.Stdin))
+// answer adds the answer to a question.
+func (r run) answer(q verify.Question, in verify.Inside) error {
+	answer, err := r(q.Argv, strings.NewReader(q.Stdin))
 	if err != nil {
 		answer = verify.Output{Code: 1, Error: err.Error()}
 	}
-	return map[string]verify.Output{q.Key: answer}
+	in.Answers[q.Key] = answer
+	return err
 }
 
 // execute runs a program by exec.

@@ -173,14 +173,10 @@ func (a *asked) laterDevices(prior resource.Prior, live resource.Live) (all []*a
 	for i, slice := range a.session.More {
 		d := &asked{session: a.session, device: i + 1, place: a.place, interior: a.interior, wanted: a.wanted}
 		d.wanted.UUID, d.wanted.Slice, d.wanted.Place, d.wanted.More = slice.GPU, slice.GPU, slice.String(), nil
-		d.wanted.Applied = resource.Settings{}
-		if held, ours := prior.GPU(slice.Host, slice.GPU); ours {
-			d.wanted.Applied, d.observed.LockLost = held.Applied, diff.LockLost(held, prior, live)
-		}
-		if g, there := live.GPU(slice.Host, slice.GPU); there {
-			d.observed.Live, d.observed.SliceUUID = &g, g.UUID
-		} else {
-			d.observed.NoGPU = live.NoGPU(slice.Host, slice.GPU)
+		held, _ := prior.GPU(slice.Host, slice.GPU)
+		d.wanted.Applied = held.Applied
+		if d.observed = ofGPU(slice, prior, live); d.observed.Live != nil {
+			d.observed.SliceUUID = d.observed.Live.UUID
 		}
 		all = append(all, d)
 	}
@@ -213,7 +209,9 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	// One after the other: both fill the memory up to the cap.
 	a.inside = []verify.Inside{ask(verify.Exec, a.interior, execute(ctx, a.place, s.ID))}
 	for _, d := range a.later {
-		d.inside = []verify.Inside{{Way: verify.Exec, Answers: answers(execute(ctx, a.place, s.ID), verify.DeviceQuestion(a.interior.Probe, d.device))}}
+		in := verify.Inside{Way: verify.Exec, Answers: map[string]verify.Output{}}
+		_ = execute(ctx, a.place, s.ID).answer(verify.DeviceQuestion(a.interior.Probe, d.device), in) // the answer has the error
+		d.inside = []verify.Inside{in}
 	}
 	if s.Spec.SSH.Enabled && !o.NoSSH {
 		a.inside = append(a.inside, askBySSH(ctx, p, s, a.interior, prior, live))
@@ -290,25 +288,32 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 
 // fromOutside is what the host and the session's folder show.
 func fromOutside(ctx context.Context, place runtime.Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live) (verify.Observed, error) {
-	var o verify.Observed
-	if g, ok := live.GPU(s.Slice.Host, s.Slice.GPU); ok {
-		o.Live = &g
+	o := ofGPU(s.Slice, prior, live)
+	if g := o.Live; g != nil {
 		if own, there := diff.OwnSlice(s, live); there {
 			o.SliceUUID = own.UUID
 		} else if s.Slice.Whole() {
 			o.SliceUUID = g.UUID
-		} else if other := diff.Overlapping(g, s.Slice); other != nil {
+		} else if other := diff.Overlapping(*g, s.Slice); other != nil {
 			o.SliceUUID = other.UUID
 		}
-	} else {
-		o.NoGPU = live.NoGPU(s.Slice.Host, s.Slice.GPU)
-	}
-	if held, ok := prior.GPU(s.Slice.Host, s.Slice.GPU); ok {
-		o.LockLost = diff.LockLost(held, prior, live)
 	}
 	var err error
 	o.Altered, err = place.Altered(ctx, s)
 	return o, err
+}
+
+// ofGPU is what the host shows of the GPU of a slice.
+func ofGPU(slice resource.Slice, prior resource.Prior, live resource.Live) (o verify.Observed) {
+	if g, there := live.GPU(slice.Host, slice.GPU); there {
+		o.Live = &g
+	} else {
+		o.NoGPU = live.NoGPU(slice.Host, slice.GPU)
+	}
+	if held, ours := prior.GPU(slice.Host, slice.GPU); ours {
+		o.LockLost = diff.LockLost(held, prior, live)
+	}
+	return o
 }
 
 // bypassed compares what NVML reports in use in a session's slice with what the usage files of all sessions there account

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"cosplay/internal/durable"
 	"cosplay/internal/ledger"
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
@@ -186,15 +185,6 @@ type UndoError struct {
 func (e *UndoError) Error() string { return e.Step.ID + ": " + e.Err.Error() }
 
 func (e *UndoError) Unwrap() error { return e.Err }
-
-// effect is act between two moments at which tests interrupt it.
-func (r *Run) effect(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {
-	durable.Moment("before effect %T", op)
-	made, err := r.act(ctx, op, prior, say)
-	durable.Moment("after effect %T", op)
-	made.At = moment(op, time.Now())
-	return made, err
-}
 
 // moment is when a session came up by an operation; 0 for another operation.
 func moment(op plan.Op, now time.Time) resource.Moment {

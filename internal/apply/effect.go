@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"time"
 
+	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
@@ -18,9 +20,12 @@ type Effect struct {
 	Err   error
 }
 
-// effect carries out an operation and reports it to the audit.
+// effect carries out an operation, between two moments at which tests interrupt it, and reports it to the audit.
 func (s *schedule) effect(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {
-	made, err := s.Run.effect(ctx, op, prior, say)
+	durable.Moment("before effect %T", op)
+	made, err := s.act(ctx, op, prior, say)
+	durable.Moment("after effect %T", op)
+	made.At = moment(op, time.Now())
 	if s.Audit != nil {
 		s.Audit(Effect{op, prior, s.live, made, err})
 	}

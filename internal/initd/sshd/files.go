@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/pkg/sftp"
-	"golang.org/x/sys/unix"
 )
 
 // bulk is how many bytes of a large transfer a process handles at once.
@@ -25,11 +24,11 @@ func ServeFiles() error {
 	}
 	// The requests pass through several goroutines. With one processor, none of these steps wakes a thread.
 	runtime.GOMAXPROCS(1)
-	in, err := polled(os.Stdin)
+	in, err := pollable(os.Stdin)
 	if err != nil {
 		return err
 	}
-	out, err := polled(os.Stdout)
+	out, err := pollable(os.Stdout)
 	if err != nil {
 		return err
 	}
@@ -42,15 +41,6 @@ func ServeFiles() error {
 		return err
 	}
 	return server.Close()
-}
-
-// polled is a standard stream of this process whose reads and writes wait without a thread.
-func polled(f *os.File) (*os.File, error) {
-	fd := int(f.Fd())
-	if err := unix.SetNonblock(fd, true); err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // files is the stream of an sftp server. It sends answers once it has no more requests to read, many in one write.

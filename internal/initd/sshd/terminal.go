@@ -62,7 +62,8 @@ func (s *session) openTerminal(payload []byte) bool {
 	return true
 }
 
-// pollable is a second handle of a file whose reads can have a deadline; that of pty blocks.
+// pollable is a second handle of a file that waits without a thread, and whose reads can have a deadline. That of pty
+// blocks, and so do the standard streams.
 func pollable(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -35,27 +35,21 @@ func WithBroken(d diff.Diff, verified []Verified) diff.Diff {
 	d.Drift = slices.Clip(d.Drift)
 	d.Unproven = slices.Clone(d.Unproven)
 	withClockLocks(&d, verified)
-	d.Drift = withBroken(d.Drift, verified)
-	return d
-}
-
-func withBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
-	seen := func(a resource.Address, class diff.Class) bool {
-		return slices.ContainsFunc(drift, func(d diff.Drift) bool { return d.Class == class && d.Session != nil && *d.Session == a })
-	}
 	for _, v := range verified {
-		known := seen(v.Session.Address, diff.DisguiseBroken)
+		known := slices.ContainsFunc(d.Drift, func(one diff.Drift) bool {
+			return one.Class == diff.DisguiseBroken && one.Session != nil && *one.Session == v.Session.Address
+		})
 		for _, r := range v.Results {
 			// The snapshot covers slices, settings and most files already. If an update of
 			// the driver breaks something, another check fails as well.
 			if r.Outcome != verify.Failed || r.Class == verify.Settings || r.Check == verify.DriverCheck || (r.Way == verify.Outside && (r.Class == verify.Slice || known)) {
 				continue
 			}
-			drift = append(drift, diff.Drift{Class: diff.DisguiseBroken, Host: v.Session.Slice.Host, GPU: v.Session.Slice.GPU, Session: &v.Session.Address,
+			d.Drift = append(d.Drift, diff.Drift{Class: diff.DisguiseBroken, Host: v.Session.Slice.Host, GPU: v.Session.Slice.GPU, Session: &v.Session.Address,
 				Name: fmt.Sprintf("%s by %s", r.Check, r.Way), From: diff.Text(r.Expected), To: diff.Damage(r.Got.What)})
 		}
 	}
-	return drift
+	return d
 }
 
 // VerifyOptions control the self-test.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -146,26 +147,18 @@ func LastUse(path string) resource.Use {
 // ForgetPeak resets the peak of a session on each of its devices, as a new target requires.
 func ForgetPeak(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	var size int64
 	if err == nil {
-		err = errors.Join(forgetPeaks(file), file.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("writing the file of what the session uses: %w", err)
-	}
-	return nil
-}
-
-func forgetPeaks(file *os.File) error {
-	info, err := file.Stat()
-	if err != nil {
-		return err
+		defer file.Close()
+		size, err = file.Seek(0, io.SeekEnd)
 	}
 	var c C.struct_usage // the counts of refusals follow the peak
 	nothing := make([]byte, unsafe.Offsetof(c.slots)-unsafe.Offsetof(c.peak))
-	for account := int64(0); account == 0 || account < info.Size(); account += C.sizeof_struct_usage {
-		if _, err := file.WriteAt(nothing, account+int64(unsafe.Offsetof(c.peak))); err != nil {
-			return err
-		}
+	for account := int64(0); err == nil && account < max(1, size); account += C.sizeof_struct_usage {
+		_, err = file.WriteAt(nothing, account+int64(unsafe.Offsetof(c.peak)))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
 	return nil
 }

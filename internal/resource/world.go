@@ -141,7 +141,7 @@ type Host struct {
 	Queue     []Waiting  `json:"queue,omitempty"`    // who waits for room, in order
 	Released  []string   `json:"released,omitempty"` // UUIDs of GPUs that the state has and that its project has released
 	MPS       MPSService `json:"mps,omitzero"`
-	Unbooked  bool       `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
+	Unbooked  bool       `json:"unbooked,omitempty"` // no ledger is kept, since nothing of the host may be changed
 	Admin     Admin      `json:"admin,omitzero"`
 	Bodies    []Body     `json:"containers,omitempty"` // by session
 	Leftovers []Body     `json:"strays,omitempty"`     // of interrupted runs: containers that never ran, or without an ID their folders

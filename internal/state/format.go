@@ -2,7 +2,6 @@ package state
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// formatVersion increases when a field changes its meaning; migrations then needs an entry for the previous version.
+// formatVersion increases when a field changes its meaning; read then has to accept the previous version.
 const formatVersion = 4
 
 // head is the part that every version of the format has: it shows whether a file is intact, and whether it is too
@@ -34,16 +33,6 @@ type file struct {
 	head
 	resource.Prior
 	lists
-}
-
-// document is a state file of any version, as a map of its fields.
-type document map[string]json.RawMessage
-
-// migrations convert a file of the version in the key to the next version.
-var migrations = map[int]func(document) error{
-	1: func(document) error { return nil }, // it had no checksum; all fields have the same meaning
-	2: func(document) error { return nil }, // each session had its target, which read accepts
-	3: func(document) error { return nil }, // each session had its fit, which read accepts
 }
 
 // encode writes a state in the current format.
@@ -81,9 +70,6 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 	if refusal := f.head.judge(data); refusal != nil {
 		return resource.Prior{}, refusal
 	}
-	if f.FormatVersion < formatVersion {
-		f, misread = migrate(data, f.FormatVersion)
-	}
 	switch {
 	case misread != nil:
 		return resource.Prior{}, refusal(Altered, "it was changed by something other than cosplay: "+misread.Error())
@@ -112,27 +98,8 @@ func (h head) judge(data []byte) *Refusal {
 	return nil
 }
 
-// migrate reads a file of an older version.
-func migrate(data []byte, version int) (file, error) {
-	var (
-		f   file
-		doc document
-	)
-	if err := jsonv2.Unmarshal(data, &doc); err != nil {
-		return f, err
-	}
-	for ; version < formatVersion; version++ {
-		if err := migrations[version](doc); err != nil {
-			return f, fmt.Errorf("bringing it from format version %d to %d: %w", version, version+1, err)
-		}
-	}
-	now, err := json.Marshal(doc)
-	if err != nil {
-		return f, err
-	}
-	return f, f.read(now)
-}
-
+// read reads a file of any version. Before version 2 there was no checksum; before 3 each session had its target, and
+// before 4 its fit.
 func (f *file) read(data []byte) error {
 	err := jsonv2.Unmarshal(data, f, jsonv2.WithUnmarshalers(named))
 	if err == nil && f.FormatVersion >= targetsListed {

@@ -209,7 +209,7 @@ func TestFormats(t *testing.T) {
 
 // TestFields: the tags of resource.Prior are the format, so a test lists them.
 func TestFields(t *testing.T) {
-	wiretest.Pin(t, "testdata/fields.txt", *update, "A new field needs nothing else. A field that is removed, renamed or of another meaning needs a new formatVersion, a migration and a file of the version before.", file{})
+	wiretest.Pin(t, "testdata/fields.txt", *update, "A new field needs nothing else. A field that is removed, renamed or of another meaning needs a new formatVersion, a way to read the one before and a file of it.", file{})
 }
 
 // TestVersion1: saving keeps a file of an older version as the backup.
@@ -228,34 +228,6 @@ func TestVersion1(t *testing.T) {
 	back, err := s.Load()
 	if err != nil || cmp.Diff(saved, back) != "" {
 		t.Errorf("comes back as %+v, %v", back, err)
-	}
-}
-
-// TestMigrations checks that every version has a migration to the current one, and that a failing migration is a
-// refusal.
-func TestMigrations(t *testing.T) {
-	for version := 1; version < formatVersion; version++ {
-		if migrations[version] == nil {
-			t.Errorf("no way from version %d", version)
-		}
-	}
-	if len(migrations) != formatVersion-1 {
-		t.Errorf("%d migrations to version %d", len(migrations), formatVersion)
-	}
-	noChange := migrations[1]
-	defer func() { migrations[1] = noChange }()
-	migrations[1] = func(d document) error {
-		if _, there := d["odd"]; there {
-			return fmt.Errorf("odd")
-		}
-		d["serial"] = []byte("70")
-		return nil
-	}
-	if p, refusal := decode([]byte(`{"format_version": 1, "lineage": "a", "serial": 7}`)); refusal != nil || p.Serial != 70 {
-		t.Errorf("%+v, %v", p, refusal)
-	}
-	if _, refusal := decode([]byte(`{"format_version": 1, "lineage": "a", "odd": 7}`)); refusal == nil || !strings.Contains(refusal.What, "from format version 1 to 2: odd") {
-		t.Errorf("%v", refusal)
 	}
 }
 

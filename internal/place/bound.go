@@ -45,7 +45,7 @@ func (c *cover) weigh(demand []int) {
 		c.weights = []weights{shares}
 		return
 	}
-	best, _ := dual(fresh, demand)
+	best, _ := cheapest(fresh, demand)
 	for i := range demand {
 		if !slices.ContainsFunc(fresh, func(l load) bool { return l[i] > 0 }) {
 			best[i] = shares[i] // only GPUs that are in use can hold it
@@ -120,108 +120,14 @@ func (c *cover) least(rest, free []int) (gpus int64, possible bool) {
 	return gpus, gpus <= spare
 }
 
-// dual returns the weights that maximize the value of the demand while no load is worth more than 1. It also returns
-// how often each load would be used if GPUs could be divided. It is the simplex method.
-func dual(loads []load, demand []int) (w weights, uses []float64) {
-	d := newDictionary(loads, demand)
-	gain := d.table[len(loads)]
-	for column := d.improving(); column >= 0; column = d.improving() {
-		if row := d.tightest(column); row >= 0 {
-			d.pivot(row, column)
-		} else {
-			gain[column] = 0 // only rounding leads here: every class is limited
-		}
+// cheapest returns the weights that maximize the value of the demand while no load is worth more than 1, and how often
+// each load would be used if GPUs could be divided.
+func cheapest(loads []load, demand []int) (w weights, uses []float64) {
+	p := newProgram(demand, nil)
+	for _, l := range loads {
+		p.columns = append(p.columns, column{cost: 1}.holding(l, demand))
 	}
-	w, uses = make(weights, len(demand)), make([]float64, len(loads))
-	for row, name := range d.inside {
-		if name < len(demand) {
-			w[name] = d.value(row)
-		}
-	}
-	for column, name := range d.outside {
-		if name >= len(demand) {
-			uses[name-len(demand)] = max(0, -gain[column])
-		}
-	}
-	return w, uses
-}
-
-// A dictionary of the simplex method expresses the inside (basic) variables by the outside (nonbasic) variables,
-// which are zero: inside[r] = value(r) - sum of table[r][c] * outside[c]. The variables are the weights, followed by
-// the slack of each load, its distance to 1.
-type dictionary struct {
-	inside, outside []int
-	table           [][]float64 // the value is behind the factors; the last row has the gain by outside variable
-}
-
-func newDictionary(loads []load, demand []int) *dictionary {
-	d := &dictionary{}
-	gain := make([]float64, len(demand)+1)
-	for c := range demand {
-		d.outside = append(d.outside, c)
-	}
-	for r, l := range loads {
-		d.inside = append(d.inside, len(demand)+r)
-		row := make([]float64, len(demand)+1)
-		row[len(demand)] = 1
-		for c, n := range l {
-			row[c] = float64(n)
-			if n > 0 {
-				gain[c] = float64(demand[c]) // a class that no load limits gets no weight
-			}
-		}
-		d.table = append(d.table, row)
-	}
-	d.table = append(d.table, gain)
-	return d
-}
-
-func (d *dictionary) value(row int) float64 { return d.table[row][len(d.outside)] }
-
-// improving returns the column of the first variable that improves the solution, or -1. Taking the first (Bland's
-// rule) prevents cycles.
-func (d *dictionary) improving() int {
-	best := -1
-	for c, name := range d.outside {
-		if d.table[len(d.inside)][c] > tiny && (best < 0 || name < d.outside[best]) {
-			best = c
-		}
-	}
-	return best
-}
-
-// tightest returns the row that limits a column most.
-func (d *dictionary) tightest(column int) int {
-	best, least := -1, math.Inf(1)
-	for r, name := range d.inside {
-		if d.table[r][column] <= tiny {
-			continue
-		}
-		limit := d.value(r) / d.table[r][column]
-		if limit < least-tiny || limit < least+tiny && name < d.inside[best] {
-			best, least = r, limit
-		}
-	}
-	return best
-}
-
-// pivot exchanges an inside variable with an outside one.
-func (d *dictionary) pivot(row, column int) {
-	solved := d.table[row]
-	p := solved[column]
-	solved[column] = 1
-	for c := range solved {
-		solved[c] /= p
-	}
-	for r, line := range d.table {
-		if r == row {
-			continue
-		}
-		factor := line[column]
-		line[column] = 0
-		for c := range line {
-			line[c] -= factor * solved[c]
-		}
-	}
-	d.inside[row], d.outside[column] = d.outside[column], d.inside[row]
+	p.solve()
+	uses, _ = p.uses()
+	return p.prices, uses
 }

@@ -143,10 +143,10 @@ func (c *cover) round(demand, free []int) {
 	}
 	rest := slices.Clone(demand)
 	plan, so := c.greedy(rest, free, true) // first the GPUs that are already in use
-	_, uses := dual(loads, rest)
+	_, uses := cheapest(loads, rest)
 	for i, l := range loads {
 		k := kinds[i]
-		for n := min(free[k], int(uses[i]+tiny)); n > 0 && noneExceeds(l, rest); n-- {
+		for n := min(free[k], int(uses[i]+unmet)); n > 0 && noneExceeds(l, rest); n-- {
 			take(rest, l, 1)
 			free[k]--
 			plan = append(plan, use{c.kinds[k], l, 1})

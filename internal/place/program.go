@@ -21,9 +21,20 @@ type column struct {
 	cost   float64
 }
 
+// holding returns a column with the sessions of a load, as far as they are demanded.
+func (c column) holding(l load, demand []int) column {
+	for class, n := range l {
+		if n := min(int(n), demand[class]); n > 0 {
+			c.rows, c.shares = append(c.rows, class), append(c.shares, float64(n))
+		}
+	}
+	return c
+}
+
 const (
 	maxPivots = 20_000
 	missing   = 1000.0 // the cost of an unmet demand
+	unmet     = 1e-4   // what a demand may lack, as demands are a little higher than they were stated
 )
 
 // newProgram begins with no demand met. Demands differ a little, so that ties do not make it cycle.
@@ -136,7 +147,7 @@ func (p *program) uses() (uses []float64, met bool) {
 		case variable >= 0:
 			uses[variable] = p.values[r]
 		case -1-variable < p.demands:
-			met = met && p.values[r] < 1e-4
+			met = met && p.values[r] < unmet
 		}
 	}
 	return uses, met

@@ -149,12 +149,7 @@ func (x *relaxed) add(kind int, l load) bool {
 
 // column is a load of a kind, of what is demanded.
 func (x *relaxed) column(i int, demand []int) column {
-	c := column{cost: 1}
-	for class, n := range x.loads[i] {
-		if n := min(int(n), demand[class]); n > 0 {
-			c.rows, c.shares = append(c.rows, class), append(c.shares, float64(n))
-		}
-	}
+	c := column{cost: 1}.holding(x.loads[i], demand)
 	c.rows, c.shares = append(c.rows, len(demand)+slices.Index(x.fresh, x.kindOf[i])), append(c.shares, 1)
 	return c
 }

@@ -5,6 +5,7 @@ package config
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -72,6 +73,24 @@ func (h Host) Unsaid(s Session) resource.Sharing {
 		}
 	}
 	return may[0]
+}
+
+// Host is the host of a name; nil without one.
+func (i *Intent) Host(name string) *Host {
+	at := slices.IndexFunc(i.Hosts, func(h Host) bool { return h.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &i.Hosts[at]
+}
+
+// Session is the session of an address; nil without one.
+func (i *Intent) Session(a resource.Address) *Session {
+	at, found := sort.Find(len(i.Sessions), func(n int) int { return a.Compare(i.Sessions[n].Address) })
+	if !found {
+		return nil
+	}
+	return &i.Sessions[at]
 }
 
 // UsesMPS reports whether a session of a host gets its part of a GPU by MPS.
@@ -178,6 +197,14 @@ func (r Ranges) At(attribute string) hcl.Range {
 		return r.values[i].at
 	}
 	return r.Decl
+}
+
+// Of is At for a diagnostic: nil in a block that no file has.
+func (r Ranges) Of(attribute string) *hcl.Range {
+	if at := r.At(attribute); at != (hcl.Range{}) {
+		return &at
+	}
+	return nil
 }
 
 // index finds the value of an attribute, of which a block has few; -1 if it leaves the attribute out.

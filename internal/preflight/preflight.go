@@ -110,8 +110,8 @@ func (f *Flight) Changes(host string) bool {
 func (f *Flight) Session(a resource.Address, problems ...Problem) {
 	for _, p := range problems {
 		var at *hcl.Range // nil for a session of a saved plan that the files do not have
-		if i := slices.IndexFunc(f.Intent.Sessions, func(s config.Session) bool { return s.Address == a }); i >= 0 {
-			at = rangeOf(f.Intent.Sessions[i].Ranges, p.Attribute)
+		if s := f.Intent.Session(a); s != nil {
+			at = s.Ranges.Of(p.Attribute)
 		}
 		f.report(p, at)
 	}
@@ -120,8 +120,8 @@ func (f *Flight) Session(a resource.Address, problems ...Problem) {
 // Host reports a problem of a host.
 func (f *Flight) Host(name string, p Problem) {
 	var at *hcl.Range
-	if i := slices.IndexFunc(f.Intent.Hosts, func(h config.Host) bool { return h.Name == name }); i >= 0 {
-		at = rangeOf(f.Intent.Hosts[i].Ranges, p.Attribute)
+	if h := f.Intent.Host(name); h != nil {
+		at = h.Ranges.Of(p.Attribute)
 	}
 	f.report(p, at)
 }
@@ -146,14 +146,6 @@ func (f *Flight) MPS(host string, others []resource.ForeignDaemon) {
 			}
 		}
 	}
-}
-
-func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
-	at := ranges.At(attribute)
-	if at == (hcl.Range{}) {
-		return nil // a host that no file declares
-	}
-	return &at
 }
 
 // report reports a problem that is equal for all instances of a block only once.

@@ -287,11 +287,11 @@ func RemoveKilled(ctx context.Context, o Options, a ApplyOptions) (removed int, 
 // forgetSimulated removes the simulated host of a killed run from the project's scratch
 // folder, where earlier versions of cosplay made one for all runs, unless it is in use.
 func (p *Project) forgetSimulated(ctx context.Context) {
-	i := slices.IndexFunc(p.Intent.Hosts, func(h config.Host) bool { return h.Name == p.Unnamed && h.Simulate != "" })
-	if i < 0 || p.Machine.Sims != "" {
+	host := p.Intent.Host(p.Unnamed)
+	if host == nil || host.Simulate == "" || p.Machine.Sims != "" {
 		return
 	}
-	pages, _, err := p.Machine.Records(p.Intent.Hosts[i]).Ledger(ctx, "")
+	pages, _, err := p.Machine.Records(*host).Ledger(ctx, "")
 	if err != nil || slices.ContainsFunc(pages, func(page resource.Page) bool { return len(page.Holders) > 0 }) {
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"cosplay/internal/config"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
@@ -19,11 +18,11 @@ import (
 // the object.
 func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, to resource.Address, id string) (*project.Import, resource.Prior, error) {
 	f := finder{Project: p, prior: prior, live: live, id: id}
-	i := slices.IndexFunc(p.Intent.Sessions, func(s config.Session) bool { return s.Address == to })
-	if i < 0 {
+	wanted := p.Intent.Session(to)
+	if wanted == nil {
 		return nil, prior, fmt.Errorf("the configuration has no %s. Fix: write its block first, since the next apply removes a session that only the state has", to)
 	}
-	f.wanted = p.Intent.Sessions[i]
+	f.wanted = *wanted
 	if was, there := prior.Session(to); there {
 		return nil, prior, fmt.Errorf("%s is in the state already, with %s. To import another object for it, remove the session from the state first: cosplay state rm %s", to, bodyOf(was), to.Short())
 	}

@@ -92,9 +92,8 @@ func guarded(p *project.Project, r Round) []string {
 	var names []string
 	for _, c := range r.Plan.Diff.Sessions {
 		keeps := c.Before != nil && c.Before.PreventDestroy
-		i := slices.IndexFunc(p.Intent.Sessions, func(s config.Session) bool { return s.Address == c.Address })
-		if r.Own && i >= 0 {
-			keeps = p.Intent.Sessions[i].Lifecycle.PreventDestroy
+		if s := p.Intent.Session(c.Address); r.Own && s != nil {
+			keeps = s.Lifecycle.PreventDestroy
 		}
 		if c.Action == diff.Delete && keeps {
 			names = append(names, c.Address.String())

@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -73,7 +72,7 @@ func (r *resolver) keys(s config.Session) []string {
 		}
 		file := r.person.Files[key]
 		if file.Err != nil {
-			r.report(hcl.DiagError, rangeOf(s.Ranges, "ssh.authorized_keys"), fmt.Sprintf("the public key %s cannot be used", key),
+			r.report(hcl.DiagError, s.Ranges.Of("ssh.authorized_keys"), fmt.Sprintf("the public key %s cannot be used", key),
 				prose.Stop(file.Err.Error())+" Name the .pub file of a key that you have. Create one: ssh-keygen -t ed25519.")
 		}
 		all = append(all, file.Keys...)
@@ -86,7 +85,7 @@ func (r *resolver) checkKeys(s config.Session, ssh resource.SSH) {
 	if !ssh.Enabled || len(ssh.AuthorizedKeys) > 0 || len(s.Keys) > 0 {
 		return
 	}
-	r.report(hcl.DiagError, rangeOf(s.Ranges, "ssh"), "there is no key to log in with",
+	r.report(hcl.DiagError, s.Ranges.Of("ssh"), "there is no key to log in with",
 		fmt.Sprintf("%s has no public key in ~/.ssh beside its private key, and no key in an ssh agent. Create one: ssh-keygen -t ed25519; "+
 			"or name one: ssh { authorized_keys = [\"...\"] }; or disable ssh: ssh { enabled = false }", r.person.User.Name))
 }
@@ -102,15 +101,14 @@ func (r *resolver) checkImage(s config.Session, session resource.Session) {
 			return // it runs already
 		}
 	}
-	r.report(hcl.DiagError, rangeOf(s.Ranges, "image"), fmt.Sprintf("there is no image %s on host %q", session.Spec.Image, s.Host),
+	r.report(hcl.DiagError, s.Ranges.Of("image"), fmt.Sprintf("there is no image %s on host %q", session.Spec.Image, s.Host),
 		fmt.Sprintf("pull = \"never\" forbids pulling it. Load it (docker load, docker build -t %s), or write pull = \"missing\".", session.Spec.Image))
 }
 
 // warnOfUnused warns of attributes that the runtime does not use, if cosplay chose the
 // runtime. If the host's block names it, config has warned already.
 func (r *resolver) warnOfUnused(s config.Session, runtime resource.Runtime) {
-	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == s.Host })
-	if r.intent.Hosts[i].Runtime != config.RuntimeAuto {
+	if r.intent.Host(s.Host).Runtime != config.RuntimeAuto {
 		return
 	}
 	for _, d := range s.Unused(runtime) {

@@ -95,7 +95,7 @@ func (r *resolver) warnOfUnusable() {
 const unused = "cosplay places no session on it and does not change it"
 
 func (r *resolver) warnGPU(host config.Host, summary, detail string) {
-	r.report(hcl.DiagWarning, rangeOf(host.Ranges, "gpus"), summary, detail)
+	r.report(hcl.DiagWarning, host.Ranges.Of("gpus"), summary, detail)
 }
 
 // warnOfDegraded warns of the features that cosplay gives up on the GPUs of sessions. It

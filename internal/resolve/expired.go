@@ -42,8 +42,8 @@ func WithoutDown(intent *config.Intent, down map[resource.Address]bool) *config.
 // Expired is the record of a session whose lifetime has ended, with the hash of what its block says.
 func Expired(intent *config.Intent, prior resource.Prior, a resource.Address, end lifetime.End) resource.Expired {
 	record := resource.Expired{Address: a, At: end.At, Why: string(end.Why)}
-	if i := slices.IndexFunc(intent.Sessions, func(s config.Session) bool { return s.Address == a }); i >= 0 {
-		record.Block = blockHash(intent.Sessions[i], prior.Key)
+	if s := intent.Session(a); s != nil {
+		record.Block = blockHash(*s, prior.Key)
 	}
 	return record
 }
@@ -66,8 +66,8 @@ func Past(intent *config.Intent, changes []diff.SessionChange, prior resource.Pr
 		if !lifetime.Of(next, 0).Expired(now) {
 			continue
 		}
-		if i := slices.IndexFunc(intent.Sessions, func(s config.Session) bool { return s.Address == c.Address }); i >= 0 {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: rangeOf(intent.Sessions[i].Ranges, "stop_at"),
+		if s := intent.Session(c.Address); s != nil {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: s.Ranges.Of("stop_at"),
 				Summary: fmt.Sprintf("the stop_at of %s has passed", c.Address),
 				Detail:  "The session expires as soon as it is up, and cosplay expire ends it. Write a later time, or remove stop_at."})
 		}

@@ -39,7 +39,7 @@ func (r *resolver) ownCard(s *config.Session) bool {
 		return true
 	}
 	refuse := func(summary, detail string) bool {
-		r.add(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: rangeOf(s.Ranges, "fraction")})
+		r.add(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: s.Ranges.Of("fraction")})
 		return false
 	}
 	models := r.models(*s)
@@ -120,10 +120,9 @@ func (r *resolver) byTurns(blocks func(resource.Address) bool) (wanted []place.R
 // take gives sessions of the configuration what was chosen for them, and says so.
 func (r *resolver) take(chosen []place.Request) {
 	for _, w := range chosen {
-		i, _ := slices.BinarySearchFunc(r.intent.Sessions, w.Address, func(s config.Session, a resource.Address) int { return s.Address.Compare(a) })
-		s := &r.intent.Sessions[i]
+		s := r.intent.Session(w.Address)
 		s.Sharing, s.Target = w.Want.Sharing, w.Target
-		r.add(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("session %q shares a whole GPU by time slices", w.Address.Name), Subject: rangeOf(s.Ranges, "fraction"),
+		r.add(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("session %q shares a whole GPU by time slices", w.Address.Name), Subject: s.Ranges.Of("fraction"),
 			Detail: "MIG has no slices for all parts of the GPU, so that its memory alone is divided. With sharing = \"mig\", what does not fit is refused."})
 	}
 }
@@ -131,9 +130,9 @@ func (r *resolver) take(chosen []place.Request) {
 // models are the different models of GPU that a session may have.
 func (r *resolver) models(s config.Session) (all []resource.Model) {
 	shown, _ := r.live.Host(s.Host)
-	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == s.Host })
+	host := r.intent.Host(s.Host)
 	for _, g := range shown.GPUs {
-		if i >= 0 && !selected(r.intent.Hosts[i], g) || s.GPU != nil && !s.GPU.Matches(g) {
+		if host != nil && !selected(*host, g) || s.GPU != nil && !s.GPU.Matches(g) {
 			continue
 		}
 		if !slices.ContainsFunc(all, func(m resource.Model) bool { return m.Name == g.Model.Name && m.MemoryMiB == g.Model.MemoryMiB }) {

@@ -115,7 +115,7 @@ func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
 	if may[resource.PersistenceMode] { // the driver does not offer it, which has its own warning
 		return
 	}
-	r.report(hcl.DiagWarning, rangeOf(host.Ranges, "manage"),
+	r.report(hcl.DiagWarning, host.Ranges.Of("manage"),
 		fmt.Sprintf("cosplay does not change clock and power of GPU %d of host %q", g.Index, host.Name),
 		"Persistence mode is off and manage does not include it: the driver would forget a clock lock and a power limit at once. "+
 			"Fix: add \"persistence\" to manage, or switch it on: nvidia-smi -pm 1.")
@@ -147,7 +147,7 @@ func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
 // warnOfLock warns if the SM clock indicates a lock. NVML cannot read a lock, so destroy could not restore it.
 func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
 	if g.LooksLocked() {
-		r.report(hcl.DiagWarning, rangeOf(host.Ranges, "baseline_clock"),
+		r.report(hcl.DiagWarning, host.Ranges.Of("baseline_clock"),
 			fmt.Sprintf("GPU %d of host %q may have a clock lock already", g.Index, host.Name),
 			fmt.Sprintf("Its SM clock is %[1]d MHz, neither idle nor full. NVML cannot read a lock, so destroy would remove it. "+
 				"If the clock is locked, write baseline_clock = %[1]d in the host block.", g.SMClockMHz))

@@ -18,27 +18,22 @@ import (
 // Guarded refuses to destroy or replace sessions that have prevent_destroy, in their
 // blocks or, after a block was removed, in the state.
 func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostics {
-	blocks := make(map[resource.Address]*config.Session, len(intent.Sessions))
-	for i := range intent.Sessions { // not copied: each is large
-		blocks[intent.Sessions[i].Address] = &intent.Sessions[i]
-	}
 	var diags hcl.Diagnostics
 	for _, c := range changes {
 		if c.Action != diff.Delete && c.Action != diff.Replace {
 			continue
 		}
-		s, there := blocks[c.Address]
+		s := intent.Session(c.Address)
 		verb, why := "destroyed", ""
 		if c.Action == diff.Replace {
 			verb, why = "replaced", ": "+reasons(c)
 		}
 		d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: fmt.Sprintf("%s may not be %s", c.Address, verb)}
 		switch {
-		case there && s.Lifecycle.PreventDestroy:
-			at := s.Ranges.At("lifecycle.prevent_destroy")
-			d.Subject = &at
+		case s != nil && s.Lifecycle.PreventDestroy:
+			d.Subject = s.Ranges.Of("lifecycle.prevent_destroy")
 			d.Detail = fmt.Sprintf("It has prevent_destroy, and with this plan it would be %s%s. Undo that change, exclude the session with --exclude %s, or write prevent_destroy = false and apply that first.", verb, why, c.Address.Short())
-		case !there && c.Before.PreventDestroy:
+		case s == nil && c.Before.PreventDestroy:
 			d.Subject = &hcl.Range{}
 			d.Detail = fmt.Sprintf("Its block was removed, but the state has its prevent_destroy. Restore the block; or restore it with prevent_destroy = false and apply that first; or remove the session from the state without destroying it:\n    removed {\n      from    = %s\n      destroy = false\n    }", c.Address)
 		default:
@@ -107,10 +102,8 @@ func renameHint(intent *config.Intent, pairs []resource.Renamed) *hcl.Diagnostic
 	}
 	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s is destroyed, and %s, which is equal, is created", from, to), Subject: &hcl.Range{},
 		Detail: fmt.Sprintf("If it was only renamed, it can keep its slice and what runs in it. Write:\n    moved {\n      from = %s\n      to   = %s\n    }%s", from, to, more)}
-	for _, s := range intent.Sessions {
-		if s.Address == pairs[0].To {
-			d.Subject = &s.Ranges.Decl
-		}
+	if s := intent.Session(pairs[0].To); s != nil {
+		d.Subject = &s.Ranges.Decl
 	}
 	return d
 }

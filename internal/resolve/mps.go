@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"cosplay/internal/config"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -105,8 +104,8 @@ func (r *resolver) warnOfShm(s resource.Session) {
 
 // attribute is where the block of a session has an attribute.
 func (r *resolver) attribute(a resource.Address, name string) *hcl.Range {
-	if i := slices.IndexFunc(r.intent.Sessions, func(s config.Session) bool { return s.Address == a }); i >= 0 {
-		return rangeOf(r.intent.Sessions[i].Ranges, name)
+	if s := r.intent.Session(a); s != nil {
+		return s.Ranges.Of(name)
 	}
 	return nil
 }
@@ -136,8 +135,7 @@ func foreignMPS(host resource.Host, g resource.GPU) *resource.ForeignDaemon {
 
 // orTimeSlices offers another kind of sharing, if the host permits it.
 func (r *resolver) orTimeSlices(host string) string {
-	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == host })
-	if may := r.intent.Hosts[i].Sharing; len(may) > 0 && !slices.Contains(may, resource.SharingTime) {
+	if may := r.intent.Host(host).Sharing; len(may) > 0 && !slices.Contains(may, resource.SharingTime) {
 		return ""
 	}
 	return ", or write sharing = \"time-slice\""

@@ -30,11 +30,11 @@ func (r *resolver) permit() {
 }
 
 func (r *resolver) permits(s *config.Session) bool {
-	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == s.Host })
-	if i < 0 || len(r.intent.Hosts[i].Sharing) == 0 {
+	host := r.intent.Host(s.Host)
+	if host == nil || len(host.Sharing) == 0 {
 		return true
 	}
-	may := r.intent.Hosts[i].Sharing
+	may := host.Sharing
 	was, made := r.prior.Session(s.Address)
 	asked := s.Sharing
 	if s.Slice != "" && asked == resource.SharingAuto {
@@ -43,16 +43,16 @@ func (r *resolver) permits(s *config.Session) bool {
 	switch {
 	case asked == resource.SharingAuto && made && was.Request.Sharing == resource.SharingAuto && slices.Contains(may, kindOf(was.Slice)):
 	case asked == resource.SharingAuto:
-		s.Sharing = r.intent.Hosts[i].Unsaid(*s)
+		s.Sharing = host.Unsaid(*s)
 		if s.Fraction > 0 && (s.Sharing == resource.SharingExclusive || s.Sharing == resource.SharingCompute) {
-			r.report(hcl.DiagError, rangeOf(s.Ranges, "fraction"), fmt.Sprintf("host %q permits no fraction of a GPU", s.Host),
-				fmt.Sprintf("A fraction is a MIG slice, a share by time slices or a share by MPS, and %s permits none of these. Write a target, or use another host.", line(r.intent.Hosts[i])))
+			r.report(hcl.DiagError, s.Ranges.Of("fraction"), fmt.Sprintf("host %q permits no fraction of a GPU", s.Host),
+				fmt.Sprintf("A fraction is a MIG slice, a share by time slices or a share by MPS, and %s permits none of these. Write a target, or use another host.", line(*host)))
 			return false
 		}
 	case !slices.Contains(may, asked):
 		words := prose.Each(may, func(kind resource.Sharing) string { return fmt.Sprintf("%q", kind) })
-		r.report(hcl.DiagError, rangeOf(s.Ranges, "sharing"), fmt.Sprintf("host %q does not permit sharing = %q", s.Host, asked),
-			fmt.Sprintf("%s limits it to %s. Write one of these, or use another host.", prose.Capital(line(r.intent.Hosts[i])), strings.Join(words, ", ")))
+		r.report(hcl.DiagError, s.Ranges.Of("sharing"), fmt.Sprintf("host %q does not permit sharing = %q", s.Host, asked),
+			fmt.Sprintf("%s limits it to %s. Write one of these, or use another host.", prose.Capital(line(*host)), strings.Join(words, ", ")))
 		return false
 	}
 	return true

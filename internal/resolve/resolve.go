@@ -205,23 +205,14 @@ func (r *resolver) refuse(result place.Result) {
 }
 
 func (r *resolver) sessionRange(a resource.Address) *hcl.Range {
-	for _, s := range r.intent.Sessions {
-		if s.Address == a {
-			if s.Fraction > 0 {
-				return rangeOf(s.Ranges, "fraction")
-			}
-			return rangeOf(s.Ranges, "target")
-		}
+	s := r.intent.Session(a)
+	switch {
+	case s == nil:
+		return nil
+	case s.Fraction > 0:
+		return s.Ranges.Of("fraction")
 	}
-	return nil
-}
-
-func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
-	at := ranges.At(attribute)
-	if at == (hcl.Range{}) {
-		return nil // a host that no file declares
-	}
-	return &at
+	return s.Ranges.Of("target")
 }
 
 // desired combines intent and placement.
@@ -268,8 +259,7 @@ func (r *resolver) session(s config.Session, at place.Placed, taken map[string]b
 // compute is how PyTorch computes in a session of a host. A session of an older cosplay, which did not have it, keeps
 // that until it is replaced.
 func (r *resolver) compute(host, was string, made bool) string {
-	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == host })
-	switch h := r.intent.Hosts[i]; {
+	switch h := r.intent.Host(host); {
 	case h.Simulate == "":
 		return ""
 	case h.Compute != "":
@@ -344,12 +334,11 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 	if card == nil {
 		return d
 	}
-	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == d.Host })
 	var why resource.Reason
 	switch {
 	case len(r.others(card.GPU)) > 0:
 		why.Kind = resource.SharedByProjects
-	case r.neighboursForbid(r.intent.Hosts[i], *card):
+	case r.neighboursForbid(*r.intent.Host(d.Host), *card):
 		why.Kind = resource.UsedByOthers
 	default:
 		return d

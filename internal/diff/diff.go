@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cosplay/internal/lifetime"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -159,7 +160,7 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 
 		Unfinished: open,
 		Stuck:      stuck(open, sessions, o),
-		Unwanted:   unwanted(desired, prior, o),
+		Unwanted:   notWanted(prior.Missing, desired, o),
 		Down:       slices.DeleteFunc(slices.Clone(prior.Expired), func(e resource.Expired) bool { return !o.Down[e.Address] }),
 		Dropped:    dropped(desired, prior, o),
 	}
@@ -168,14 +169,8 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 // dropped are the expired sessions that the configuration does not have any more. Only a plan of the whole project
 // drops them.
 func dropped(desired resource.Desired, prior resource.Prior, o Options) []resource.Address {
-	var all []resource.Address
-	for _, e := range prior.Expired {
-		wanted := slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Address == e.Address })
-		if len(o.Left) == 0 && !o.Down[e.Address] && !wanted {
-			all = append(all, e.Address)
-		}
-	}
-	return all
+	expired := prose.Each(prior.Expired, func(e resource.Expired) resource.Address { return e.Address })
+	return slices.DeleteFunc(notWanted(expired, desired, o), func(a resource.Address) bool { return o.Down[a] })
 }
 
 func unfinished(prior resource.Prior) []resource.Address {
@@ -197,13 +192,13 @@ func stuck(open []resource.Address, sessions []SessionChange, o Options) []resou
 	})
 }
 
-// unwanted are the missing sessions that the configuration does not have any more. Only a plan of the whole project
-// drops them.
-func unwanted(desired resource.Desired, prior resource.Prior, o Options) []resource.Address {
+// notWanted are the sessions that the configuration does not have any more. Only a plan of the whole project drops
+// them.
+func notWanted(all []resource.Address, desired resource.Desired, o Options) []resource.Address {
 	if len(o.Left) > 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(prior.Missing), func(a resource.Address) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(a resource.Address) bool {
 		return slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Address == a })
 	})
 }

@@ -305,7 +305,7 @@ func sessionFields(was, want resource.Session, key string) []Field {
 		return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size, Sharing: s.Sharing, Percent: s.Percent, ComputeStart: s.ComputeStart}
 	}
 	add(&all, FieldSlice, place(was.Slice), place(want.Slice))
-	add(&all, FieldMPS, folder(was), folder(want))
+	add(&all, FieldMPS, limit(Text(was.MPS)), limit(Text(want.MPS)))
 	add(&all, FieldFitClock, Clock{MHz: was.Fit.ClockMHz}, Clock{MHz: want.Fit.ClockMHz})
 	add(&all, FieldFitPrefer, Text(was.Request.Fit.Prefer), Text(want.Request.Fit.Prefer))
 	add(&all, FieldFitTolerance, Percent(was.Request.Fit.Tolerance), Percent(want.Request.Fit.Tolerance))
@@ -331,14 +331,7 @@ func sessionFields(was, want resource.Session, key string) []Field {
 	return all
 }
 
-// folder is that of a session's MPS daemon.
-func folder(s resource.Session) Value {
-	if s.MPS == "" {
-		return nil
-	}
-	return Text(s.MPS)
-}
-
+// fraction is the part of a GPU that a session asks for; nil where it asks for a target.
 func fraction(s resource.Session) Value {
 	if s.Request.Fraction == 0 {
 		return nil

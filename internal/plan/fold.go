@@ -160,18 +160,17 @@ func Part(prior resource.Prior, op Op) resource.Prior {
 	if g, held := prior.GPU(gpu.Host, gpu.UUID); held {
 		part.GPUs = append(part.GPUs, g)
 	}
-	if s, there := prior.Session(session); there {
-		part.Sessions = append(part.Sessions, s)
+	if with == nil {
+		if s := prior.Lookup(session); s != nil {
+			part.Sessions = []resource.PriorSession{*s}
+		}
+		return part
 	}
 	for i := range prior.Sessions {
-		if with == nil {
-			break
-		}
-		if s := &prior.Sessions[i]; s.Address != session && with(s) {
+		if s := &prior.Sessions[i]; s.Address == session || with(s) {
 			part.Sessions = append(part.Sessions, *s)
 		}
 	}
-	slices.SortFunc(part.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
 	return part
 }
 
@@ -217,10 +216,8 @@ func Ended(prior resource.Prior, creates []resource.Address) resource.Prior {
 // Unfinished records that a run was interrupted while it worked on the body of a session.
 func Unfinished(prior resource.Prior, a resource.Address) resource.Prior {
 	p := prior.Clone()
-	for i := range p.Sessions {
-		if p.Sessions[i].Address == a {
-			p.Sessions[i].Unfinished = true
-		}
+	if s := p.Lookup(a); s != nil {
+		s.Unfinished = true
 	}
 	return p
 }

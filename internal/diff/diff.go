@@ -5,7 +5,6 @@ package diff
 import (
 	"slices"
 
-	"cosplay/internal/lifetime"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -131,7 +130,7 @@ type Options struct {
 	Grace    resource.Seconds                      `json:"grace_s,omitempty"`  // of their programs
 
 	// Ended are the ends of the sessions whose lifetime has ended.
-	Ended map[resource.Address]lifetime.End `json:"-"`
+	Ended map[resource.Address]resource.End `json:"-"`
 }
 
 // Trigger is a change of another session that replaces one.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
 
@@ -107,7 +106,7 @@ func (d Drift) Kept() bool { return d.Class == LifetimeEnded && d.Name != "" }
 func (d Drift) NoGPU() bool { return d.Class == GPUMissing || d.Class == GPUUnusable }
 
 // Drifts lists the differences between a state and the hosts. ended are the sessions whose lifetime has passed.
-func Drifts(prior resource.Prior, live resource.Live, ended map[resource.Address]lifetime.End) []Drift {
+func Drifts(prior resource.Prior, live resource.Live, ended map[resource.Address]resource.End) []Drift {
 	all := append(rebooted(prior, live), silent(prior, live)...)
 	placements := prior.Placements()
 	for _, g := range prior.GPUs {
@@ -263,7 +262,7 @@ func Foreign(g resource.GPU, placements resource.Placements) []resource.LiveSlic
 
 // expiredDrift reports a session that is up although its lifetime has ended. No apply ends it: cosplay expire does,
 // unless prevent_destroy keeps it.
-func expiredDrift(was resource.PriorSession, ended map[resource.Address]lifetime.End) []Drift {
+func expiredDrift(was resource.PriorSession, ended map[resource.Address]resource.End) []Drift {
 	end, is := ended[was.Address]
 	if !is {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
 
@@ -21,7 +20,7 @@ type Fleet struct {
 	Live    resource.Live
 	Drift   []diff.Drift
 	Used    map[resource.Address]resource.Use
-	Ends    map[resource.Address]lifetime.End
+	Ends    map[resource.Address]resource.End
 }
 
 const mib = 1 << 20

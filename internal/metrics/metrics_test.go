@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
 
@@ -40,7 +39,7 @@ func everything() Fleet {
 		Live:  resource.Live{Hosts: []resource.Host{{Name: "local", GPUs: []resource.GPU{gpu}, Bodies: []resource.Body{{Session: "worker", Host: "local", Runtime: "docker", State: resource.Running}}}}},
 		Drift: []diff.Drift{{Class: diff.BodyMissing, Host: "local", GPU: "GPU-0", Session: &gone}},
 		Used:  map[resource.Address]resource.Use{at: {NowBytes: 3 << 30, PeakMiB: 4096, OutOfMemory: 2}},
-		Ends:  map[resource.Address]lifetime.End{at: {At: 1_800_003_600}},
+		Ends:  map[resource.Address]resource.End{at: {At: 1_800_003_600}},
 	}
 }
 

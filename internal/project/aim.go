@@ -13,7 +13,6 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
-	"cosplay/internal/lifetime"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
@@ -56,7 +55,7 @@ func (a Aim) removes() bool { return a.Goal == NothingLeft || a.Goal == ExpiredE
 type Outlook struct {
 	Prior resource.Prior
 	Live  resource.Live
-	Ends  map[resource.Address]lifetime.End // of the sessions that have one; only of a reading and of a new plan
+	Ends  map[resource.Address]resource.End // of the sessions that have one; only of a reading and of a new plan
 	Plan  *plan.Plan
 }
 
@@ -85,7 +84,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	o.Ends = p.ends(ctx, o.Prior, o.Live)
 	ended := Ended(o.Ends, Now())
-	maps.DeleteFunc(ended, func(a resource.Address, _ lifetime.End) bool { return o.unread(a) })
+	maps.DeleteFunc(ended, func(a resource.Address, _ resource.End) bool { return o.unread(a) })
 	if aim.Goal == ReadOnly {
 		options := p.DiffOptions(o.Live)
 		options.Ended = ended

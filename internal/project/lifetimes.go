@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"cosplay/internal/durable"
-	"cosplay/internal/lifetime"
 	"cosplay/internal/machine"
 	"cosplay/internal/prose"
 	"cosplay/internal/resolve"
@@ -23,8 +22,8 @@ import (
 
 // ends are the ends of the sessions that have one, as of now. Sessions with an idle_timeout are checked for activity,
 // and their last activity is recorded.
-func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.Live) map[resource.Address]lifetime.End {
-	ends, active := map[resource.Address]lifetime.End{}, p.active(ctx, prior, live)
+func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.Live) map[resource.Address]resource.End {
+	ends, active := map[resource.Address]resource.End{}, p.active(ctx, prior, live)
 	for _, s := range prior.Sessions {
 		if s.Lifetime == (resource.Lifetime{}) || s.Body == nil {
 			continue
@@ -33,7 +32,7 @@ func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.
 		if s.Lifetime.IdleTimeout != 0 {
 			last = p.lastActive(s, prior, active[s.Address])
 		}
-		if end := lifetime.Of(s, last); end.At != 0 {
+		if end := s.End(last); end.At != 0 {
 			ends[s.Address] = end
 		}
 	}
@@ -41,8 +40,8 @@ func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.
 }
 
 // Ended are the ends that have come.
-func Ended(ends map[resource.Address]lifetime.End, now resource.Moment) map[resource.Address]lifetime.End {
-	ended := map[resource.Address]lifetime.End{}
+func Ended(ends map[resource.Address]resource.End, now resource.Moment) map[resource.Address]resource.End {
+	ended := map[resource.Address]resource.End{}
 	for a, end := range ends {
 		if end.Expired(now) {
 			ended[a] = end
@@ -179,7 +178,7 @@ func usesGPU(s resource.PriorSession, live resource.Live) bool {
 
 // expiring are the records of the sessions that are to be ended: those whose lifetime has ended, without those that
 // prevent_destroy keeps.
-func (p *Project) expiring(prior resource.Prior, ended map[resource.Address]lifetime.End) map[resource.Address]resource.Expired {
+func (p *Project) expiring(prior resource.Prior, ended map[resource.Address]resource.End) map[resource.Address]resource.Expired {
 	all := map[resource.Address]resource.Expired{}
 	for _, s := range prior.Sessions {
 		if end, is := ended[s.Address]; is && !s.PreventDestroy {
@@ -238,7 +237,7 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 			if s.Lifetime == (resource.Lifetime{}) {
 				return nil, prose.Advice{What: fmt.Sprintf("%s has no ttl, idle_timeout or stop_at, so it does not expire. Nothing was changed", a), Fix: "leave it out"}
 			}
-			s.ExtendedTo = lifetime.Extended(*s, by, now)
+			s.ExtendedTo = s.Extended(by, now)
 			extension.To = s.ExtendedTo
 			if err := p.refuseLonger(live, s.Slice.Host, gpusOf(s.Session), resource.Seconds(extension.To-now)); err != nil {
 				return nil, err

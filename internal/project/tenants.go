@@ -10,7 +10,6 @@ import (
 
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
-	"cosplay/internal/lifetime"
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
 	"cosplay/internal/prose"
@@ -63,14 +62,14 @@ func (p *Project) ReadMachine(ctx context.Context) (live resource.Live, unread, 
 // when these sessions expire.
 type Tenants struct {
 	Sessions map[string][]resource.PriorSession
-	Ends     map[string]map[resource.Address]lifetime.End
+	Ends     map[string]map[resource.Address]resource.End
 	Runs     map[string]string // the folders in which the projects were started that are a cosplay run
 	Hidden   map[string]error  // why a state was not read; fs.ErrPermission if its user and root may read it
 }
 
 // ReadTenants reads the states that the ledger names. Nothing is written: they belong to other users.
 func ReadTenants(live resource.Live) Tenants {
-	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]lifetime.End{}, map[string]string{}, map[string]error{}}
+	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]resource.End{}, map[string]string{}, map[string]error{}}
 	for _, h := range Holders(live) {
 		if dir, once := FolderOfRun(h.State); once {
 			all.Runs[h.Lineage] = dir
@@ -80,7 +79,7 @@ func ReadTenants(live resource.Live) Tenants {
 			all.Hidden[h.Lineage] = err
 			continue
 		}
-		ends := map[resource.Address]lifetime.End{}
+		ends := map[resource.Address]resource.End{}
 		sessions := slices.DeleteFunc(prior.Sessions, func(s resource.PriorSession) bool { return !holdsOne(live, h, s) })
 		for i := range sessions {
 			s := &sessions[i]
@@ -89,7 +88,7 @@ func ReadTenants(live resource.Live) Tenants {
 			if info, err := os.Stat(activityFile(activityDir(filepath.Dir(h.State)), *s, prior)); err == nil {
 				last = min(resource.Moment(info.ModTime().Unix()), Now())
 			}
-			if end := lifetime.Of(*s, last); end.At != 0 && s.Body != nil {
+			if end := s.End(last); end.At != 0 && s.Body != nil {
 				ends[s.Address] = end
 			}
 		}

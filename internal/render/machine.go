@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"cosplay/internal/lifetime"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -22,7 +21,7 @@ type MachineView struct {
 	StatusView // without a state
 	Unread     error
 	Sessions   map[string][]resource.PriorSession           // by lineage of the projects whose states the user may read
-	Ends       map[string]map[resource.Address]lifetime.End // of these sessions
+	Ends       map[string]map[resource.Address]resource.End // of these sessions
 	Runs       map[string]string                            // by lineage: the folder in which a cosplay run was started
 	Hidden     map[string]error                             // by lineage: why the state was not read
 }
@@ -294,7 +293,7 @@ func (v MachineView) projectJSON(f fleet, t *tenant) public.MachineProject {
 	out.Sessions = each(t.sessions, func(s resource.PriorSession) public.MachineSession {
 		one := public.MachineSession{Address: s.Address.String(), Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slices: each(s.Slices(), sliceJSON), UpAt: momentOf(s.UpAt)}
 		if end, ends := v.Ends[t.Lineage][s.Address]; ends {
-			one.ExpiresAt, one.ExpiresBy, one.TimeLeft = momentOf(end.At), string(end.Why), new(int(end.Left(v.Now)))
+			one.ExpiresAt, one.ExpiresBy, one.TimeLeft = momentOf(end.At), end.Why, new(int(end.Left(v.Now)))
 		}
 		return one
 	})

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/lifetime"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -146,7 +145,7 @@ type StatusView struct {
 	KilledRuns map[string]string // by lineage: the folder of a cosplay run that was killed
 	Tenants    bool              // a table lists the projects that hold GPUs
 
-	Ends map[resource.Address]lifetime.End // of the sessions that expire
+	Ends map[resource.Address]resource.End // of the sessions that expire
 	Now  resource.Moment
 
 	Used    map[resource.Address]resource.Use // of each session that counts its memory

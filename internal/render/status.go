@@ -335,7 +335,7 @@ func (f fleet) sessionsJSON() []public.SessionStatus {
 		if ends {
 			left = new(int(end.Left(f.Now)))
 		}
-		all = append(all, public.SessionStatus{ExpiresAt: momentOf(end.At), ExpiresBy: string(end.Why), TimeLeft: left, Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
+		all = append(all, public.SessionStatus{ExpiresAt: momentOf(end.At), ExpiresBy: end.Why, TimeLeft: left, Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
 			Workspace: s.Workspace, State: f.states[i], Unfinished: unfinished, Used: used[s.Address], Work: f.work(s.Address), Drift: Drifts(f.Live, f.drift[s.Address])})
 	}
 	return all

@@ -12,7 +12,6 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
-	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
 
@@ -40,8 +39,8 @@ func WithoutDown(intent *config.Intent, down map[resource.Address]bool) *config.
 }
 
 // Expired is the record of a session whose lifetime has ended, with the hash of what its block says.
-func Expired(intent *config.Intent, prior resource.Prior, a resource.Address, end lifetime.End) resource.Expired {
-	record := resource.Expired{Address: a, At: end.At, Why: string(end.Why)}
+func Expired(intent *config.Intent, prior resource.Prior, a resource.Address, end resource.End) resource.Expired {
+	record := resource.Expired{Address: a, At: end.At, Why: end.Why}
 	if s := intent.Session(a); s != nil {
 		record.Block = blockHash(*s, prior.Key)
 	}
@@ -63,7 +62,7 @@ func Past(intent *config.Intent, changes []diff.SessionChange, prior resource.Pr
 			next.ExtendedTo = expired.ExtendedTo
 		}
 		next.Lifetime.TTL, next.Lifetime.IdleTimeout = 0, 0
-		if !lifetime.Of(next, 0).Expired(now) {
+		if !next.End(0).Expired(now) {
 			continue
 		}
 		if s := intent.Session(c.Address); s != nil {

@@ -6,7 +6,6 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/config"
-	"cosplay/internal/lifetime"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 )
@@ -29,7 +28,7 @@ func TestDown(t *testing.T) {
 	}
 	a := resource.One("a")
 	prior := resource.Prior{Key: "k"}
-	record := resolve.Expired(load(text), prior, a, lifetime.End{At: 100, Why: lifetime.TTL})
+	record := resolve.Expired(load(text), prior, a, resource.End{At: 100, Why: "ttl"})
 	if record.At != 100 || record.Why != "ttl" || record.Block == "" {
 		t.Fatalf("%+v", record)
 	}

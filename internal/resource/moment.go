@@ -22,6 +22,49 @@ type Lifetime struct {
 	StopAt      Moment  `json:"stop_at,omitempty"`
 }
 
+// End is when a session expires, if nothing becomes active in it until then.
+type End struct {
+	At  Moment // 0 if it never does
+	Why string // the attribute by which it does, by its name in the language
+}
+
+// End is the end of a session. lastActive is the last moment at which it was seen active; 0 if it never was.
+func (s PriorSession) End(lastActive Moment) End {
+	var end End
+	earlier := func(at Moment, why string) {
+		if end.At == 0 || at < end.At {
+			end = End{at, why}
+		}
+	}
+	if s.Lifetime.StopAt != 0 {
+		earlier(s.Lifetime.StopAt, "stop_at")
+	}
+	if s.Lifetime.TTL != 0 && s.UpAt != 0 {
+		earlier(s.UpAt+Moment(s.Lifetime.TTL), "ttl")
+	}
+	if since := max(s.UpAt, lastActive); s.Lifetime.IdleTimeout != 0 && since != 0 {
+		earlier(since+Moment(s.Lifetime.IdleTimeout), "idle_timeout")
+	}
+	if end.At != 0 {
+		end.At = max(end.At, s.ExtendedTo)
+	}
+	return end
+}
+
+// Left is how long a session still has; 0 once it has expired. A session without an end has no time left to report.
+func (e End) Left(now Moment) Seconds { return Seconds(max(0, e.At-now)) }
+
+// Expired reports whether the end has come: to the second, at the end itself.
+func (e End) Expired(now Moment) bool { return e.At != 0 && now >= e.At }
+
+// Extended is the end of a session that the user extends by a length of time: from its end if that is still to come,
+// and from now if it has expired or can only become idle.
+func (s PriorSession) Extended(by Seconds, now Moment) Moment {
+	fixed := s
+	fixed.Lifetime.IdleTimeout = 0
+	return max(now, fixed.End(0).At, s.ExtendedTo) + Moment(by)
+}
+
 const (
 	minute Seconds = 60
 	hour           = 60 * minute

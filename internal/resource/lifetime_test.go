@@ -1,9 +1,8 @@
-package lifetime_test
+package resource_test
 
 import (
 	"testing"
 
-	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
 
@@ -17,29 +16,29 @@ func TestEnd(t *testing.T) {
 		active   resource.Moment
 		extended resource.Moment
 		at       resource.Moment // 0 for never
-		why      lifetime.Why
+		why      string
 	}{
 		{name: "without attributes"},
 		{name: "an extension alone is no end", extended: up + 60},
-		{name: "ttl", of: resource.Lifetime{TTL: 8 * 3600}, at: up + 28800, why: lifetime.TTL},
-		{name: "ttl, active", of: resource.Lifetime{TTL: 100}, active: up + 99, at: up + 100, why: lifetime.TTL},
-		{name: "stop_at", of: resource.Lifetime{StopAt: up + 77}, at: up + 77, why: lifetime.StopAt},
-		{name: "stop_at before it came up", of: resource.Lifetime{StopAt: up - 10}, at: up - 10, why: lifetime.StopAt},
-		{name: "never active", of: resource.Lifetime{IdleTimeout: 50}, at: up + 50, why: lifetime.IdleTimeout},
-		{name: "idle since", of: resource.Lifetime{IdleTimeout: 50}, active: up + 1000, at: up + 1050, why: lifetime.IdleTimeout},
-		{name: "activity before it came up", of: resource.Lifetime{IdleTimeout: 50}, active: up - 1000, at: up + 50, why: lifetime.IdleTimeout},
-		{name: "ttl before idle", of: resource.Lifetime{TTL: 100, IdleTimeout: 50}, active: up + 60, at: up + 100, why: lifetime.TTL},
-		{name: "idle before ttl", of: resource.Lifetime{TTL: 100, IdleTimeout: 50}, active: up + 40, at: up + 90, why: lifetime.IdleTimeout},
-		{name: "stop_at before ttl", of: resource.Lifetime{TTL: 100, StopAt: up + 99}, at: up + 99, why: lifetime.StopAt},
-		{name: "extended", of: resource.Lifetime{TTL: 100}, extended: up + 500, at: up + 500, why: lifetime.TTL},
-		{name: "extended to before the end", of: resource.Lifetime{TTL: 100}, extended: up + 50, at: up + 100, why: lifetime.TTL},
-		{name: "extended while idle", of: resource.Lifetime{IdleTimeout: 50}, extended: up + 500, active: up + 480, at: up + 530, why: lifetime.IdleTimeout},
+		{name: "ttl", of: resource.Lifetime{TTL: 8 * 3600}, at: up + 28800, why: "ttl"},
+		{name: "ttl, active", of: resource.Lifetime{TTL: 100}, active: up + 99, at: up + 100, why: "ttl"},
+		{name: "stop_at", of: resource.Lifetime{StopAt: up + 77}, at: up + 77, why: "stop_at"},
+		{name: "stop_at before it came up", of: resource.Lifetime{StopAt: up - 10}, at: up - 10, why: "stop_at"},
+		{name: "never active", of: resource.Lifetime{IdleTimeout: 50}, at: up + 50, why: "idle_timeout"},
+		{name: "idle since", of: resource.Lifetime{IdleTimeout: 50}, active: up + 1000, at: up + 1050, why: "idle_timeout"},
+		{name: "activity before it came up", of: resource.Lifetime{IdleTimeout: 50}, active: up - 1000, at: up + 50, why: "idle_timeout"},
+		{name: "ttl before idle", of: resource.Lifetime{TTL: 100, IdleTimeout: 50}, active: up + 60, at: up + 100, why: "ttl"},
+		{name: "idle before ttl", of: resource.Lifetime{TTL: 100, IdleTimeout: 50}, active: up + 40, at: up + 90, why: "idle_timeout"},
+		{name: "stop_at before ttl", of: resource.Lifetime{TTL: 100, StopAt: up + 99}, at: up + 99, why: "stop_at"},
+		{name: "extended", of: resource.Lifetime{TTL: 100}, extended: up + 500, at: up + 500, why: "ttl"},
+		{name: "extended to before the end", of: resource.Lifetime{TTL: 100}, extended: up + 50, at: up + 100, why: "ttl"},
+		{name: "extended while idle", of: resource.Lifetime{IdleTimeout: 50}, extended: up + 500, active: up + 480, at: up + 530, why: "idle_timeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := resource.PriorSession{UpAt: up, ExtendedTo: test.extended}
 			s.Lifetime = test.of
-			end := lifetime.Of(s, test.active)
-			if end != (lifetime.End{At: test.at, Why: test.why}) {
+			end := s.End(test.active)
+			if end != (resource.End{At: test.at, Why: test.why}) {
 				t.Fatalf("%+v", end)
 			}
 			if test.at == 0 {
@@ -62,10 +61,10 @@ func TestEnd(t *testing.T) {
 func TestUnknownStart(t *testing.T) {
 	s := resource.PriorSession{}
 	s.Lifetime = resource.Lifetime{TTL: 1, IdleTimeout: 1}
-	if end := lifetime.Of(s, 0); end.At != 0 {
+	if end := s.End(0); end.At != 0 {
 		t.Errorf("%+v", end)
 	}
-	if end := lifetime.Of(s, 7); end != (lifetime.End{At: 8, Why: lifetime.IdleTimeout}) {
+	if end := s.End(7); end != (resource.End{At: 8, Why: "idle_timeout"}) {
 		t.Errorf("with activity: %+v", end)
 	}
 }
@@ -86,9 +85,9 @@ func TestExtended(t *testing.T) {
 	} {
 		s := resource.PriorSession{UpAt: up, ExtendedTo: test.extended}
 		s.Lifetime = test.of
-		got := lifetime.Extended(s, 60, test.now)
+		got := s.Extended(60, test.now)
 		s.ExtendedTo = got
-		if end := lifetime.Of(s, 0); got != test.want || end.At != got && test.of.IdleTimeout == 0 {
+		if end := s.End(0); got != test.want || end.At != got && test.of.IdleTimeout == 0 {
 			t.Errorf("%s: %d, want %d; the end is %+v", test.name, got-up, test.want-up, end)
 		}
 	}

@@ -177,24 +177,15 @@ func choose(free []GPU, r Request, by squeeze) (on []GPU, why prose.Advice) {
 
 // addTo adds the sessions and the GPUs of the group to a placement.
 func (g *group) addTo(r *Result) {
-	for i, request := range g.requests {
+	for _, request := range g.requests {
 		of := func(result Result) Placed {
 			return result.Placed[slices.IndexFunc(result.Placed, func(p Placed) bool { return p.Address == request.Address })]
 		}
 		placed := of(g.results[0])
-		for n, result := range g.results {
-			p := of(result)
-			if n > 0 {
-				placed.More = append(placed.More, p.Slice)
-			}
-			if p.Fit.Error(request.Want.Fit.Prefer) > placed.Fit.Error(request.Want.Fit.Prefer) {
-				placed.Fit = p.Fit
-			}
+		for _, result := range g.results[1:] {
+			placed.join(of(result))
 		}
-		if kept := g.requests[i]; kept.Kept != nil { // in the order that its programs know
-			placed.Slice, placed.More = *kept.Kept, kept.KeptMore
-		}
-		r.Placed = append(r.Placed, placed)
+		r.Placed = append(r.Placed, request.inItsOrder(placed))
 	}
 	for n, result := range g.results {
 		r.GPUs = append(r.GPUs, result.GPUs...)

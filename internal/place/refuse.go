@@ -44,7 +44,8 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	if len(blocked.Texts) == 0 && free == 0 {
 		return f.nowhere(cl)
 	}
-	if usable := f.usable(cl); 0 < usable && usable < cl.devices {
+	usable := f.count(cl, func(c *card) bool { return len(c.rowsFor(cl, cl.maxError())) > 0 })
+	if 0 < usable && usable < cl.devices {
 		return prose.Advice{What: fmt.Sprintf("%s needs %d MiB on each of %d GPUs of one model; host %s has %s with as much", cl.target.ShortName(), cl.target.MemoryMiB, cl.devices, cl.host, prose.Count(usable, "GPU")),
 			Fix: fmt.Sprintf("gpus = %d, or %d more such %s", usable, cl.devices-usable, prose.Choose(cl.devices-usable, "GPU", "GPUs"))}
 	}
@@ -57,7 +58,8 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 		parts = append(parts, fmt.Sprintf("and %d more reasons on other GPUs", more))
 	}
 	ways := f.moreRoom(cl, addresses)
-	if cure == "" && f.couldShare(cl) && f.permits(cl, resource.SharingTime) {
+	mayShare := func(c *card) bool { return c.permits(resource.SharingTime) }
+	if cure == "" && f.couldShare(cl) && f.count(cl, mayShare) > 0 {
 		ways = append(ways, `sharing = "time-slice", which divides the memory alone`)
 	}
 	if move := f.move(cl); move != "" {
@@ -74,8 +76,9 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	need := fmt.Sprintf("%s needs %d MiB", cl.target.ShortName(), cl.target.MemoryMiB)
 	if cl.devices > 1 {
 		need += fmt.Sprintf(" on each of %d GPUs of one model", cl.devices)
-		parts = append([]string{fmt.Sprintf("of the GPUs of host %s, %d %s of this model, and %s room", cl.host, f.there(cl), cl.model, prose.Plural(free, "has", "have"))}, parts...)
-		if f.sliced(cl) {
+		there := f.count(cl, func(*card) bool { return true })
+		parts = append([]string{fmt.Sprintf("of the GPUs of host %s, %d %s of this model, and %s room", cl.host, there, cl.model, prose.Plural(free, "has", "have"))}, parts...)
+		if f.count(cl, func(c *card) bool { return c.Model.MIG() && !c.canBeWhole() }) > 0 {
 			parts = append(parts, "a CUDA process enumerates one MIG device, so that several devices are whole GPUs")
 		}
 		if free > 1 {
@@ -88,11 +91,17 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	return prose.Advice{What: need + "; " + strings.Join(parts, "; "), Fix: strings.Join(ways, ", or ")}
 }
 
-// permits reports whether the host of a class permits a kind of sharing.
-func (f *fleet) permits(cl *class, kind resource.Sharing) bool {
-	return slices.ContainsFunc(f.cards, func(c *card) bool { return cl.mayUse(c) && c.permits(kind) })
+// count counts the GPUs of a kind that a class may use.
+func (f *fleet) count(cl *class, which func(*card) bool) (n int) {
+	for _, c := range f.cards {
+		if cl.mayUse(c) && which(c) {
+			n++
+		}
+	}
+	return n
 }
 
+// permits reports whether the host of a card permits a kind of sharing.
 func (c *card) permits(kind resource.Sharing) bool {
 	return len(c.Sharing) == 0 || slices.Contains(c.Sharing, kind)
 }
@@ -100,9 +109,10 @@ func (c *card) permits(kind resource.Sharing) bool {
 // couldShare reports whether time slices may make room: for sessions that want slices alone, or that would have whole
 // GPUs without MIG and leave half of the memory free.
 func (f *fleet) couldShare(cl *class) bool {
-	return cl.sharing == resource.SharingMIG || cl.sharing == resource.SharingAuto && slices.ContainsFunc(f.cards, func(c *card) bool {
-		return cl.mayUse(c) && c.isWhole() && !c.Model.MIG() && c.Model.MemoryMiB >= 2*cl.target.MemoryMiB
-	})
+	halfEmpty := func(c *card) bool {
+		return c.isWhole() && !c.Model.MIG() && c.Model.MemoryMiB >= 2*cl.target.MemoryMiB
+	}
+	return cl.sharing == resource.SharingMIG || cl.sharing == resource.SharingAuto && f.count(cl, halfEmpty) > 0
 }
 
 // nowhere returns the refusal of a class that may use no GPU.
@@ -340,25 +350,25 @@ func (f *fleet) capacity(cl *class) (best resource.Model, most int) {
 			continue
 		}
 		seen = append(seen, empty.model)
-		k := newKind(empty, 0, f.classes)
-		k.cards = []*card{empty}
-		p := &packer{fleet: f, rows: map[*gpuModel]map[*class][]uint32{}}
-		l := make(load, len(f.classes))
-		if p.fill(k, l, cl.id, maxLoad); int(l[cl.id]) > most {
-			best, most = c.Model, int(l[cl.id])
+		if n := f.roomFor(cl, empty, 0, maxLoad); n > most {
+			best, most = c.Model, n
 		}
 	}
 	return best, most
 }
 
-// usable counts the GPUs that a session with several could have, if they were free.
-func (f *fleet) usable(cl *class) (n int) {
-	for _, c := range f.cards {
-		if cl.mayUse(c) && len(c.rowsFor(cl, cl.maxError())) > 0 {
-			n++
-		}
-	}
-	return n
+// roomFor returns how many sessions of a class a card has room for with a slack, up to a limit. The class may be one
+// that the fleet does not have, in the place of one that it has.
+func (f *fleet) roomFor(cl *class, c *card, slack int64, limit int) int {
+	trial := *f
+	trial.classes = slices.Clone(f.classes)
+	trial.classes[cl.id] = cl
+	k := newKind(c, 0, trial.classes)
+	k.cards = []*card{c}
+	p := &packer{fleet: &trial, slack: slack, rows: map[*gpuModel]map[*class][]uint32{}}
+	l := make(load, len(trial.classes))
+	p.fill(k, l, cl.id, limit)
+	return int(l[cl.id])
 }
 
 func percentUp(e int64) int64 { return (e*100 + one - 1) / one }

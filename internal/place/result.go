@@ -16,7 +16,7 @@ func (f *fleet) result() Result {
 	r := Result{Warnings: f.warnings, Placed: make([]Placed, 0, len(f.requests))}
 	starved := f.starved(cards)
 	var dear prose.Groups[Warning]
-	worst, on := f.worst(cards), f.cardsOf(cards)
+	spreads := f.spreads(cards)
 	for _, c := range cards {
 		if len(c.occupants) == 0 {
 			continue
@@ -30,11 +30,11 @@ func (f *fleet) result() Result {
 				p.Alone = p.Fit
 			}
 			r.Placed = append(r.Placed, p)
-			itsCards, isWorst := []*card{c}, true
+			on := &spread{cards: []*card{c}, worst: c}
 			if s.class.devices > 1 {
-				itsCards, isWorst = on[address], worst[address] == c
+				on = spreads[address]
 			}
-			if w := f.price(c, s.class, p, itsCards); w.Text != "" && isWorst {
+			if w := f.price(c, s.class, p, on.cards); w.Text != "" && on.worst == c {
 				dear.Add(w.Text, w)
 			}
 		}

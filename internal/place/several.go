@@ -94,7 +94,7 @@ func (f *fleet) modelFor(cl *class) (best string) {
 		trial := *cl
 		trial.model, trial.aloneError = name, impossible
 		trial.measure(f.cards)
-		room := min(f.room(&trial), cl.devices)
+		room := min(f.count(&trial, func(c *card) bool { return f.hasRoom(c, &trial) }), cl.devices)
 		if room > most || room == most && trial.aloneError < least {
 			best, least, most = name, trial.aloneError, room
 		}
@@ -102,28 +102,8 @@ func (f *fleet) modelFor(cl *class) (best string) {
 	return best
 }
 
-// room counts the GPUs that have room for one more device of a class.
-func (f *fleet) room(cl *class) (n int) {
-	for _, c := range f.cards {
-		if f.hasRoom(c, cl) {
-			n++
-		}
-	}
-	return n
-}
-
-func (f *fleet) hasRoom(c *card, cl *class) bool {
-	classes := slices.Clone(f.classes)
-	classes[cl.id] = cl
-	k := newKind(c, 0, classes)
-	k.cards = []*card{c}
-	trial := *f
-	trial.classes = classes
-	p := &packer{fleet: &trial, slack: impossible, rows: map[*gpuModel]map[*class][]uint32{}}
-	one := make(load, len(classes))
-	one[cl.id] = 1
-	return p.fit(k, one)
-}
+// hasRoom reports whether a card has room for one more device of a class.
+func (f *fleet) hasRoom(c *card, cl *class) bool { return f.roomFor(cl, c, impossible, 1) > 0 }
 
 // incomplete refuses the last sessions of the first class of which some have not all of their devices. Later classes
 // may have what these leave.
@@ -158,47 +138,44 @@ func joined(requests []Request, placed []Placed) []Placed {
 	}
 	var all []Placed
 	for _, p := range placed {
-		want := wants[p.Address]
 		if last := len(all) - 1; last >= 0 && all[last].Address == p.Address {
-			all[last].More = append(all[last].More, p.Slice)
-			if p.Fit.Error(want.Want.Fit.Prefer) > all[last].Fit.Error(want.Want.Fit.Prefer) {
-				all[last].Fit = p.Fit
-			}
-			continue
+			all[last].join(p)
+		} else {
+			all = append(all, p)
 		}
-		all = append(all, p)
 	}
 	for i := range all {
-		want := wants[all[i].Address]
-		if want.Kept == nil || len(all[i].More) != len(want.KeptMore) {
-			continue
-		}
-		kept := append([]resource.Slice{*want.Kept}, want.KeptMore...)
-		if now := append([]resource.Slice{all[i].Slice}, all[i].More...); !slices.ContainsFunc(now, func(s resource.Slice) bool { return !slices.Contains(kept, s) }) {
-			all[i].Slice, all[i].More = kept[0], want.KeptMore // in the order that its programs know
-		}
+		all[i] = wants[all[i].Address].inItsOrder(all[i])
 	}
 	return all
 }
 
-// there counts the GPUs that a class may use.
-func (f *fleet) there(cl *class) (n int) {
-	for _, c := range f.cards {
-		if cl.mayUse(c) {
-			n++
-		}
+// join adds another device of the session.
+func (p *Placed) join(device Placed) {
+	p.More = append(p.More, device.Slice)
+	if prefer := p.Want.Fit.Prefer; device.Fit.Error(prefer) > p.Fit.Error(prefer) {
+		p.Fit = device.Fit
 	}
-	return n
 }
 
-// sliced reports whether a class may use a GPU that has to stay in MIG mode.
-func (f *fleet) sliced(cl *class) bool {
-	return slices.ContainsFunc(f.cards, func(c *card) bool { return cl.mayUse(c) && c.Model.MIG() && !c.canBeWhole() })
+// inItsOrder is a placement with the devices in the order that the session's programs know, if these are the same.
+func (r Request) inItsOrder(p Placed) Placed {
+	other := func(s resource.Slice) bool { return !slices.Contains(r.kept(), s) }
+	if r.Kept != nil && len(p.More) == len(r.KeptMore) && !other(p.Slice) && !slices.ContainsFunc(p.More, other) {
+		p.Slice, p.More = *r.Kept, r.KeptMore
+	}
+	return p
 }
 
-// worst returns, by session with several devices, the GPU of the one whose fit is the worst.
-func (f *fleet) worst(cards []*card) map[resource.Address]*card {
-	worst, most := map[resource.Address]*card{}, map[resource.Address]int64{}
+// spread is the GPUs of a session with several devices, in the order of these.
+type spread struct {
+	cards []*card
+	worst *card // of the device whose fit is the worst
+	error int64 // of that one
+}
+
+func (f *fleet) spreads(cards []*card) map[resource.Address]*spread {
+	all := map[resource.Address]*spread{}
 	for _, c := range cards {
 		for _, s := range c.occupants {
 			if s.class.devices == 1 {
@@ -206,24 +183,14 @@ func (f *fleet) worst(cards []*card) map[resource.Address]*card {
 			}
 			address := f.requests[s.request].Address
 			first, _ := s.class.errors(c.fit(s))
-			if worst[address] == nil || first > most[address] {
-				worst[address], most[address] = c, first
+			if all[address] == nil {
+				all[address] = &spread{worst: c, error: first}
+			}
+			on := all[address]
+			if on.cards = append(on.cards, c); first > on.error {
+				on.worst, on.error = c, first
 			}
 		}
 	}
-	return worst
-}
-
-// cardsOf returns the GPUs of each session with several devices, in the order of these.
-func (f *fleet) cardsOf(cards []*card) map[resource.Address][]*card {
-	on := map[resource.Address][]*card{}
-	for _, c := range cards {
-		for _, s := range c.occupants {
-			if s.class.devices > 1 {
-				address := f.requests[s.request].Address
-				on[address] = append(on[address], c)
-			}
-		}
-	}
-	return on
+	return all
 }

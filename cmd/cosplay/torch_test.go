@@ -71,7 +71,7 @@ session "strict" {
 		t.Fatal(err)
 	}
 	for program, want := range map[string]string{
-		"cuda_functions.py ../../docs/torch-cuda.md": `\d{3} functions: \d{2,} work, \d{2,} raise an error, \d+ are not applicable`,
+		"cuda_functions.py ../../docs/reference/torch-cuda.md": `\d{3} functions: \d{2,} work, \d{2,} raise an error, \d+ are not applicable`,
 		"works.py":        `\d{2,} programs that work on GPUs, 0 of them do not here`,
 		"unsupported.py":  `\d{2,} programs, 0 of them with another result`,
 		"two_devices.py":  `tensors of the host and of a device: 0 with another result`,

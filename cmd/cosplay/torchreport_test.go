@@ -92,8 +92,8 @@ func TestLaptop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(document), "```yaml\n"+string(text)+"```") {
-			t.Errorf("docs/without-a-gpu.md has another %s", recipe)
+		if !strings.Contains(string(document), "(../examples/laptop/"+recipe+")") {
+			t.Errorf("docs/without-a-gpu.md does not lead to %s", recipe)
 		}
 		found := step.FindAllSubmatch(text, -1)
 		if len(found) != 1 {

@@ -48,7 +48,7 @@ const (
 	noDestroy   = "destroy restores the rest, reports what is left and exits with 1"
 )
 
-// calls are all functions of NVML that the agent calls. docs/nvml.md has the same
+// calls are all functions of NVML that the agent calls. docs/reference/nvml.md has the same
 // table; tests compare both with each other and with the source.
 var calls = []Call{
 	{Name: "nvmlInit_v2", Without: stopsHost, Destroy: Stops},

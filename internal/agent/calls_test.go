@@ -22,7 +22,7 @@ import (
 	"cosplay/internal/sim"
 )
 
-var updateDocs = flag.Bool("update", false, "write the table of calls into docs/nvml.md")
+var updateDocs = flag.Bool("update", false, "write the table of calls into docs/reference/nvml.md")
 
 var functionName = regexp.MustCompile(`^nvml[A-Z][A-Za-z0-9_]*$`)
 
@@ -173,7 +173,7 @@ func TestSlicesThatCannotBeRead(t *testing.T) {
 }
 
 const (
-	docsPath  = "../../docs/nvml.md"
+	docsPath  = "../../docs/reference/nvml.md"
 	docsBegin = "<!-- table of calls: go test ./internal/agent -run TestDocsHaveTheTable -update -->\n"
 )
 
@@ -199,12 +199,21 @@ func TestDocsHaveTheTable(t *testing.T) {
 	}
 }
 
+// docsTable has the functions in the order of calls, those with the same consequences in one row.
 func docsTable() string {
-	ending := map[Ending]string{Restores: "restores everything", Leaves: "leaves what needs it", Stops: "stops"}
-	var b strings.Builder
-	b.WriteString("\n| function | feature | without it | `destroy`, if it worked at `apply` |\n|---|---|---|---|\n")
+	ending := map[Ending]string{Restores: "", Leaves: "leaves what needs it", Stops: "stops"}
+	names, rows := map[string][]string{}, []string{}
 	for _, c := range Calls() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.Name, importance(c), c.Without, ending[c.Destroy])
+		row := fmt.Sprintf("%s | %s | %s |\n", importance(c), c.Without, ending[c.Destroy])
+		if names[row] == nil {
+			rows = append(rows, row)
+		}
+		names[row] = append(names[row], "`"+c.Name+"`")
+	}
+	var b strings.Builder
+	b.WriteString("\n| functions | feature | without one of them | `destroy`, if it worked at `apply` |\n|---|---|---|---|\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s | %s", strings.Join(names[row], ", "), row)
 	}
 	return b.String()
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the picture in docs/architecture.md")
+var update = flag.Bool("update", false, "write the picture in docs/developers/architecture.md")
 
 // group is packages that may import the same groups.
 type group struct {
@@ -106,7 +106,7 @@ func TestGroups(t *testing.T) {
 
 // The picture is between these lines.
 const (
-	document      = "../../docs/architecture.md"
+	document      = "../../docs/developers/architecture.md"
 	pictureBegins = "<!-- go test ./internal/archtest -update writes this picture. -->\n"
 	pictureEnds   = "<!-- end of the picture -->\n"
 )

@@ -18,11 +18,15 @@ func TestLanguageReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	var blocks strings.Builder
+	var same []string
 	for _, b := range Schema().Blocks {
 		describeBlock(&blocks, b, "")
+		if b.Name == "session" {
+			same = sameInAll(b)
+		}
 	}
 	functions := "`" + strings.Join(sortedKeys(Functions(Options{})), "`, `") + "`."
-	text := strings.NewReplacer("@FUNCTIONS@", wrap(functions, 118), "@LIVE@", strings.TrimSpace(liveTable()), "@BLOCKS@", strings.TrimSpace(blocks.String())).Replace(string(template))
+	text := strings.NewReplacer("@FUNCTIONS@", wrap(functions, 118), "@LIVE@", strings.TrimSpace(liveTable()), "@SAME@", strings.Join(same, ", "), "@BLOCKS@", strings.TrimSpace(blocks.String())).Replace(string(template))
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -31,6 +35,19 @@ func TestLanguageReference(t *testing.T) {
 	if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, []byte(text)) {
 		t.Errorf("%s is not what the tables say (%v); go test ./internal/config -update rewrites it", path, err)
 	}
+}
+
+// sameInAll are the attributes that have one value for all instances of a block.
+func sameInAll(b Block) (names []string) {
+	for _, a := range b.Attributes {
+		if a.Common {
+			names = append(names, "`"+a.Name+"`")
+		}
+	}
+	for _, inner := range b.Blocks {
+		names = append(names, sameInAll(inner)...)
+	}
+	return names
 }
 
 func liveTable() string {
@@ -68,13 +85,13 @@ func describeBlock(w *strings.Builder, b Block, outside string) {
 		inSession := strings.HasPrefix(name, "session")
 		head, rule := "| attribute | type | default | what it is | example |", "|---|---|---|---|---|"
 		if inSession {
-			head, rule = "| attribute | type | default | per instance | a change | what it is | example |", "|---|---|---|---|---|---|---|"
+			head, rule = "| attribute | type | default | a change | what it is | example |", "|---|---|---|---|---|---|"
 		}
 		fmt.Fprintf(w, "%s\n%s\n", head, rule)
 		for _, a := range b.Attributes {
 			cells := []string{"`" + a.Name + "`", typeWords(a), defaultWords(a)}
 			if inSession {
-				cells = append(cells, map[bool]string{true: "no", false: "yes"}[a.Common], cmp.Or(string(a.Change), "-"))
+				cells = append(cells, cmp.Or(string(a.Change), "-"))
 			}
 			cells = append(cells, bars(a.Description), "`"+bars(a.Example)+"`")
 			fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))

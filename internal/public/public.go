@@ -1,6 +1,6 @@
 // Package public has the types of what commands write with --json. Names, types and comments of their fields are the
-// public interface: docs/schema/cosplay.json and docs/json.md are generated from them. They use no other type of
-// cosplay, so that state, plan and protocol can change while they stay. Pure.
+// public interface: docs/reference/json.md and the JSON Schema beside it are generated from them. They use no other
+// type of cosplay, so that state, plan and protocol can change while they stay. Pure.
 package public
 
 import "encoding/json"

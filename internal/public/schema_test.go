@@ -21,37 +21,39 @@ import (
 	"cosplay/internal/public/publictest"
 )
 
-var update = flag.Bool("update", false, "write docs/schema/cosplay.json and docs/json.md")
+var update = flag.Bool("update", false, "write docs/reference/schema/cosplay.json and docs/reference/json.md")
 
 // output is the type of what a command writes.
 type output struct {
 	command string
 	value   any
 	usage   string         // where it is not "cosplay COMMAND --json"
-	others  map[string]any // what it can write instead, by usage
+	others  map[string]any // what it can write instead, by how it is used
 }
+
+const noProject = "The same command in a folder without a project"
 
 // outputs are the commands that write JSON, in the order of the document.
 var outputs = []output{
 	{"validate", public.Diagnostics{}, "", nil},
-	{"plan", public.Plan{}, "", map[string]any{"cosplay plan --refresh-only --json": public.DriftReport{}}},
+	{"plan", public.Plan{}, "", map[string]any{"`cosplay plan --refresh-only --json`": public.DriftReport{}}},
 	{"drift", public.DriftReport{}, "", nil},
 	{"watch", public.WatchEvent{}, "", nil},
 	{"apply", public.Applied{}, "", nil},
 	{"destroy", public.Applied{}, "", nil},
-	{"status", public.Status{}, "", map[string]any{"In a folder without a project, `cosplay status --json`": public.Machine{}}},
-	{"map", public.Status{}, "", map[string]any{"In a folder without a project, `cosplay map --json`": public.Machine{}}},
-	{"ps", public.Sessions{}, "", map[string]any{"In a folder without a project, `cosplay ps --json`": public.Machine{}}},
+	{"status", public.Status{}, "", map[string]any{noProject: public.Machine{}}},
+	{"map", public.Status{}, "", map[string]any{noProject: public.Machine{}}},
+	{"ps", public.Sessions{}, "", map[string]any{noProject: public.Machine{}}},
 	{"history", public.History{}, "", nil},
 	{"report", public.Reports{}, "", nil},
 	{"fits", public.Capacity{}, "cosplay fits --json -- CMD", nil},
-	{"show", public.State{}, "", map[string]any{"cosplay show PLANFILE --json": public.Plan{}}},
+	{"show", public.State{}, "", map[string]any{"`cosplay show PLANFILE --json`": public.Plan{}}},
 	{"output", public.Outputs{}, "", nil},
 	{"verify", public.Verified{}, "", nil},
 	{"doctor", public.Doctor{}, "", nil},
 	{"ls", public.Targets{}, "", nil},
 	{"info", public.TargetInfo{}, "", nil},
-	{"fit", public.Fits{}, "", map[string]any{"cosplay fit --matrix --json": public.FitMatrix{}}},
+	{"fit", public.Fits{}, "", map[string]any{"`cosplay fit --matrix --json`": public.FitMatrix{}}},
 	{"graph", public.Graph{}, "", nil},
 	{"ssh-config", public.SSHConfig{}, "", nil},
 	{"state list", public.StateList{}, "", nil},
@@ -85,8 +87,8 @@ func TestSchema(t *testing.T) {
 	for _, missing := range s.silent {
 		t.Errorf("%s has no comment", missing)
 	}
-	compare(t, filepath.Join(publictest.Folder("docs/schema"), "cosplay.json"), s.json(t))
-	compare(t, filepath.Join(publictest.Folder("docs"), "json.md"), s.document())
+	compare(t, filepath.Join(publictest.Folder("docs/reference/schema"), "cosplay.json"), s.json(t))
+	compare(t, filepath.Join(publictest.Folder("docs/reference"), "json.md"), s.document())
 }
 
 func compare(t *testing.T, path, want string) {
@@ -160,6 +162,7 @@ type (
 		required    bool
 		kind        map[string]any // its schema
 		words       string         // its type in the document
+		of          string         // the embedded type that has it
 	}
 )
 
@@ -179,7 +182,10 @@ func (s *schema) fields(t reflect.Type) []field {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Anonymous {
-			all = append(all, s.fields(f.Type)...)
+			for _, embedded := range s.fields(f.Type) {
+				embedded.of = f.Type.Name()
+				all = append(all, embedded)
+			}
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -279,15 +285,14 @@ const intro = `# JSON output
 
 <!-- go test ./internal/public -update writes this file and schema/cosplay.json from the types of internal/public. -->
 
-Most commands write JSON with ` + "`--json`" + `. This page lists the fields of each output.
-[schema/cosplay.json](schema/cosplay.json) is the same as a JSON Schema (draft 2020-12), with one definition for each command:
-` + "`#/$defs/plan`, `#/$defs/state-show`" + `.
+Most commands write JSON with ` + "`--json`" + `. [schema/cosplay.json](schema/cosplay.json) has the same as this page, as a JSON Schema
+(draft 2020-12) with one definition for each command: ` + "`#/$defs/plan`, `#/$defs/state-show`" + `.
 
 * Each output has ` + "`format_version`" + `, which is 1. It is raised when a field is removed or changes its meaning. A program
   must accept fields that it does not know.
 * A command that finds errors in the configuration writes the output of [cosplay validate](#cosplay-validate) instead
   and exits with 1. Other errors are on standard error.
-* Fields that end in ` + "`?`" + ` can be missing.
+* Fields that end in ` + "`?`" + ` can be missing. A field without a type is a string.
 * Units are in the names or the meanings of fields. Texts that are marked "in words" are for people and can change.
 * ` + "`cosplay output NAME --json`" + ` writes the value alone, and ` + "`cosplay console --json`" + ` one value a line.
 
@@ -304,11 +309,11 @@ func (s *schema) document() string {
 		fmt.Fprintf(&b, "\n### cosplay %s\n\n", o.command)
 		for usage, other := range o.others {
 			if command := commandOf(other); command != "" {
-				fmt.Fprintf(&b, "`%s` writes the output of %s.\n\n", usage, link(command))
+				fmt.Fprintf(&b, "%s writes the output of %s.\n\n", usage, link(command))
 				continue
 			}
 			name := reflect.TypeOf(other).Name()
-			fmt.Fprintf(&b, "`%s` writes a [%s](#%s).\n\n", usage, name, strings.ToLower(name))
+			fmt.Fprintf(&b, "%s writes a [%s](#%s).\n\n", usage, name, strings.ToLower(name))
 		}
 		if shown[name] != "" {
 			fmt.Fprintf(&b, "The same as %s.\n", link(shown[name]))
@@ -353,16 +358,25 @@ func capital(text string) string {
 }
 
 func (s *schema) table(b *strings.Builder, d *def) {
-	b.WriteString("| field | type | meaning |\n|---|---|---|\n")
-	for _, f := range d.fields {
-		if f.name == "format_version" {
-			continue // above
+	b.WriteString("| field | meaning |\n|---|---|\n")
+	for i, f := range d.fields {
+		switch {
+		case f.name == "format_version": // above
+			continue
+		case s.defs[f.of] != nil: // the document has them once, with the type
+			if i == 0 || d.fields[i-1].of != f.of {
+				fmt.Fprintf(b, "| all of [%s](#%s) | |\n", f.of, strings.ToLower(f.of))
+			}
+			continue
 		}
-		name := f.name
+		name := "`" + f.name + "`"
 		if !f.required {
-			name += "?"
+			name = "`" + f.name + "?`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, f.words, strings.ReplaceAll(f.about, "|", "\\|"))
+		if f.words != "string" {
+			name += ", " + f.words
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", name, strings.ReplaceAll(f.about, "|", "\\|"))
 	}
 }
 

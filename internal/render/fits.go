@@ -125,7 +125,7 @@ func (v FitsView) answer() string {
 }
 
 // edgeMiB is the memory that a real GPU can have less: what its driver reserves, and what a context takes beyond cosplay's figure. Source:
-// docs/measured/h100.md and reports of users.
+// docs/developers/measured/h100.md and reports of users.
 const edgeMiB = 900
 
 // conclusions are what a user has to know about the answer.

@@ -1,5 +1,5 @@
 """Calls each documented function of torch.cuda in a session with two devices, and compares what it does with the table of
-docs/torch-cuda.md, which is the first argument. With --update it writes the column of the PyTorch at hand."""
+docs/reference/torch-cuda.md, which is the first argument. With --update it writes the column of the PyTorch at hand."""
 import importlib
 import pkgutil
 import re
@@ -14,7 +14,7 @@ import cuda_module_checks  # noqa: F401, which adds its checks
 
 warnings.simplefilter("ignore")
 VERSIONS = ("1.13", "2.6", "2.14")
-HEAD = "| function | %s | |\n|---|%s---|\n" % (" | ".join(VERSIONS), "---|" * len(VERSIONS))
+HEAD = "| functions | %s | |\n|---|%s---|\n" % (" | ".join(VERSIONS), "---|" * len(VERSIONS))
 PRIVATE = ("jiterator._create_jit_fn", "jiterator._create_multi_output_jit_fn", "memory._record_memory_history", "memory._snapshot",
            "memory._dump_snapshot", "OutOfMemoryError")  # documented all the same
 
@@ -63,13 +63,22 @@ def outcome(name):
 
 
 def rows(text):
-    """{function: ([outcome by version], remark)} of a table."""
+    """{function: ([outcome by version], remark)} of the table in a page, whose lines have all functions with the same outcomes."""
     found = {}
-    for line in text.splitlines():
+    for line in text[text.index("| functions |"):].splitlines():
         parts = [part.strip() for part in line.strip("|").split("|")]
         if line.startswith("| `"):
-            found[parts[0].strip("`")] = (parts[1:1 + len(VERSIONS)], parts[-1])
+            found.update({name: (parts[1:1 + len(VERSIONS)], parts[-1]) for name in re.findall("`([^`]+)`", parts[0])})
     return found
+
+
+def lines(table):
+    """The lines of the table for {function: ([outcome by version], remark)}."""
+    alike = {}
+    for name in sorted(table, key=order):
+        outcomes, remark = table[name]
+        alike.setdefault((tuple(outcomes), remark), []).append("`%s`" % name)
+    return ["| %s | %s | %s |\n" % (", ".join(names), " | ".join(outcomes), remark) for (outcomes, remark), names in alike.items()]
 
 
 def main():
@@ -86,10 +95,9 @@ def main():
         for name in set(table) | set(now):
             outcomes, _ = table.setdefault(name, (["–"] * len(VERSIONS), ""))
             outcomes[column] = now.get(name, "–")
-        lines = ["| `%s` | %s | %s |\n" % (name, " | ".join(table[name][0]), cuda_checks.REMARKS.get(name, "")) for name in sorted(table, key=order)]
+        table = {name: (outcomes, cuda_checks.REMARKS.get(name, "")) for name, (outcomes, _) in table.items()}
         with open(sys.argv[1], "w") as file:
-            file.write(text[:text.index("| function |")] + HEAD + "".join(lines))
-        table = dict((name, (table[name][0], "")) for name in table)
+            file.write(text[:text.index("| function")] + HEAD + "".join(lines(table)))
     for name in sorted(set(table) | set(now)):
         stated, found = table.get(name, (["–"] * len(VERSIONS), ""))[0][column], now.get(name, "–")
         if stated != found:

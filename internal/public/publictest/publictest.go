@@ -47,7 +47,7 @@ func Check(command string, output []byte) error {
 
 // schemas are the definitions of the schema. Readers must expect more fields than these, and tests must not.
 func schemas() (map[string]*jsonschema.Schema, error) {
-	text, err := os.ReadFile(filepath.Join(Folder("docs/schema"), "cosplay.json"))
+	text, err := os.ReadFile(filepath.Join(Folder("docs/reference/schema"), "cosplay.json"))
 	if err != nil {
 		return nil, err
 	}

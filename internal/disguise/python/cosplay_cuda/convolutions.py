@@ -1,6 +1,6 @@
 """The workspaces of cuDNN's convolutions. Their tensor cores read and write numbers by position, all channels of a pixel together; tensors
 that lie by channel are copied. NVIDIA does not publish the sizes: these are what an H100 took with cuDNN 9.19, exactly in float16, and in
-float32 within the size of the result (docs/measured/h100-memory.md)."""
+float32 within the size of the result (docs/developers/measured/h100-memory.md)."""
 
 NAMES = ("convolution", "convolution_backward")
 

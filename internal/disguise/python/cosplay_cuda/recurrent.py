@@ -11,7 +11,7 @@ SEQUENCES = (list, tuple)
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 CELLS = {"lstm_cell": "lstm", "gru_cell": "gru", "rnn_tanh_cell": "rnn_tanh", "rnn_relu_cell": "rnn_relu"}
 # What cuDNN keeps of each step for the backward pass of a layer, in vectors of its hidden size, and of each network, in bytes; the parts begin
-# at multiples of 16 bytes. Not published, but so on an H100 with cuDNN 9.19, and without other GPUs to compare (docs/measured/h100-memory.md).
+# at multiples of 16 bytes. Not published, but so on an H100 with cuDNN 9.19, and without other GPUs to compare (docs/developers/measured/h100-memory.md).
 KEPT = {"lstm": 5, "gru": 6, "rnn_tanh": 1, "rnn_relu": 1}
 HEAD, PART = 256, 16
 RANDOM = 24  # bytes of each thread's generator for dropout

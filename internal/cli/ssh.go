@@ -18,12 +18,12 @@ import (
 )
 
 // sshFlags are the flags that were typed, as ssh has them.
-func sshFlags(typed *pflag.FlagSet) (words []string) {
-	typed.Visit(func(f *pflag.Flag) {
+func sshFlags(known *pflag.FlagSet) (words []string) {
+	known.VisitAll(func(f *pflag.Flag) {
 		option := "-" + f.Shorthand
-		if values, several := f.Value.(pflag.SliceValue); several {
+		if values, several := f.Value.(pflag.SliceValue); f.Changed && several {
 			words = append(words, repeated(option, values.GetSlice())...)
-		} else if f.Value.String() == "true" {
+		} else if f.Changed && f.Value.String() == "true" {
 			words = append(words, option)
 		}
 	})

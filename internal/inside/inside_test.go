@@ -95,8 +95,8 @@ func TestRewrite(t *testing.T) {
 	if got, found, err := in.Recorded(s.ID); !found || err != nil || got.Address != resource.One("two") || got.Target.Name != s.Target.Name {
 		t.Errorf("recorded: %+v, %v, %v", got, found, err)
 	}
-	check(t, in.Readdress("nobody", resource.One("two")))
-	if _, err := os.Stat(in.Folder("nobody")); err == nil {
+	check(t, in.Readdress("absent", resource.One("two")))
+	if _, err := os.Stat(in.Folder("absent")); err == nil {
 		t.Error("a folder was made")
 	}
 	file := filepath.Join(in.Folder(s.ID), sessionFile)

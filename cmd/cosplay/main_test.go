@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,12 +34,38 @@ func TestMain(m *testing.M) {
 	var tests need.Tests = m
 	if commands[filepath.Base(os.Args[0])] == nil {
 		var err error
-		if tests, err = need.Scratch(m); err != nil { // before the commands are put there
+		if tests, err = need.Scratch(faultless{m}); err != nil { // before the commands are put there
 			fmt.Fprintln(os.Stderr, "a temporary folder:", err)
 			os.Exit(1)
 		}
 	}
 	testscript.Main(tests, commands)
+}
+
+// faultless are tests that fail, too, if a command found a fault of its output: a story that expects the command to fail
+// would pass with it.
+type faultless struct{ need.Tests }
+
+func (f faultless) Run() int {
+	code := f.Tests.Run()
+	if found, err := os.ReadFile(faultsFile()); err == nil {
+		fmt.Fprintf(os.Stderr, "faults of what commands have written:\n%s", found)
+		return 1
+	}
+	return code
+}
+
+// faultsFile is beside the commands that testscript has put into a folder of PATH.
+func faultsFile() string {
+	command, _ := exec.LookPath("cosplay")
+	return filepath.Join(filepath.Dir(command), "faults")
+}
+
+// faulty reports a fault of a command's output. A command of another user than the tests' cannot write the file.
+func faulty(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	_ = os.WriteFile(faultsFile(), fmt.Appendf(nil, "%q: %v\n", os.Args, err), 0o644)
+	return 99
 }
 
 // runChecked runs a command, and fails if what it writes with --json does not match the schema, or if cosplay would
@@ -51,8 +78,7 @@ func runChecked(args []string) int {
 		streams.Out, streams.Err = out, errs
 		code := cli.Main(args, streams)
 		if err := errors.Join(out.check(), errs.check()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 99
+			return faulty(err)
 		}
 		return code
 	}
@@ -67,8 +93,7 @@ func runChecked(args []string) int {
 		return code // values alone
 	}
 	if err := publictest.Check(command, written.Bytes()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 99
+		return faulty(err)
 	}
 	return code
 }

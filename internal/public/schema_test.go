@@ -72,7 +72,7 @@ var outputs = []output{
 }
 
 // values are the types of a public.Value.
-var values = []any{"", 0.0, true, []string{}, public.Slice{}, []public.Volume{}, public.Limits{}, public.User{}, public.MIGMode{}, public.ClockLock{}, public.Unusable{}}
+var values = []any{"", 0.0, true, []string{}, public.Slice{}, []public.Volume{}, public.Limits{}, public.User{}, public.MIGMode{}, public.ClockLock{}, public.Unusable{}, public.MPS{}}
 
 // TestSchema: schema and document are those of the types. Each type and field has a comment.
 func TestSchema(t *testing.T) {

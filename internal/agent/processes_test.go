@@ -68,7 +68,9 @@ func TestContainers(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup"), []byte(groups), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(containers(root, 7), " "); got != want {
+		p := resource.Process{PID: 7}
+		identify(&p, root)
+		if got := strings.Join(p.Marks, " "); got != want {
 			t.Errorf("%q: %q, want %q", groups, got, want)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// steady is how long a container must run before engines forget that it restarted.
+// steady is how long a container must run before engines forget that it restarted, and before cosplay takes one whose
+// program ended again and again for started.
 const steady = 10 * time.Second
 
 // stateOf is the state of a container. While an engine restarts a container again and again, it may report it as

@@ -68,6 +68,7 @@ type launched struct {
 	port  int        // for ssh, on the host
 	ready *readiness // nil if it ran before
 	fresh bool       // created now
+	loops bool       // its program has ended again and again
 }
 
 // launch creates and starts a session's container as far as that is necessary, when it is its turn at the engine.
@@ -180,17 +181,7 @@ func (r Runtime) revive(ctx context.Context, s resource.Session, there *containe
 	if err := r.hold(ctx, s, there); err != nil {
 		return launched{}, err
 	}
-	if err := r.rejoin(ctx, s, there); err != nil {
-		return launched{}, err
-	}
-	c := launched{id: there.ID, port: publishedPort(there)}
-	if err := r.resume(ctx, s.ID, there); err != nil {
-		return launched{}, err
-	}
-	if there.State.Running {
-		return c, nil
-	}
-	return r.start(ctx, s, c)
+	return r.rouse(ctx, s, there)
 }
 
 // make creates a container and starts it. If that fails, it removes the container.

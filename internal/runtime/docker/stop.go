@@ -52,13 +52,18 @@ func (r Runtime) wake(ctx context.Context, s resource.Session, there *container.
 		return launched{}, err
 	}
 	defer done()
+	return r.rouse(ctx, s, there)
+}
+
+// rouse makes a container that exists run as it was made to.
+func (r Runtime) rouse(ctx context.Context, s resource.Session, there *container.InspectResponse) (launched, error) {
 	if err := r.rejoin(ctx, s, there); err != nil {
 		return launched{}, err
 	}
 	if err := r.resume(ctx, s.ID, there); err != nil {
 		return launched{}, err
 	}
-	c := launched{id: there.ID, port: publishedPort(there)}
+	c := launched{id: there.ID, port: publishedPort(there), loops: r.Engine.restarts(there) > 0}
 	if there.State.Running {
 		return c, nil
 	}

@@ -65,6 +65,9 @@ func (r Runtime) await(ctx context.Context, s resource.Session, c launched) erro
 	ended, failed := r.Engine.client.ContainerWait(ctx, c.id, container.WaitConditionNotRunning)
 	settled := make(chan error, 1)
 	calm := settleTime // read here: the goroutine may outlive this call
+	if c.loops {
+		calm = steady
+	}
 	go func() { settled <- settles(ctx, s, c, calm) }()
 	select {
 	case end := <-ended:

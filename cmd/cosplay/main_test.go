@@ -128,7 +128,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TORCH_PYTHON", torch)
 			scripts, err := filepath.Abs("../../scripts")
 			env.Setenv("SCRIPTS", scripts)
-			return errors.Join(err, setMPS(env, daemon), setFakes(env))
+			hidden, failed := filepath.Abs("testdata/notorch")
+			env.Setenv("NOTORCH", hidden)
+			return errors.Join(err, failed, setMPS(env, daemon), setFakes(env))
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {

@@ -36,7 +36,7 @@ func (s *slow) Send(ctx context.Context, _ []byte) error {
 func TestSlowReceiver(t *testing.T) {
 	to := &slow{release: make(chan struct{})}
 	a := &announcer{receivers: []alerts.Receiver{to}, warn: func(err error) { t.Log(err) }}
-	p, o := &project.Project{Dir: t.TempDir()}, project.Outlook{Prior: resource.Prior{Lineage: "1234567890"}}
+	p, o := &project.Project{Files: project.Files{Dir: t.TempDir()}}, project.Outlook{Prior: resource.Prior{Lineage: "1234567890"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	found := []public.Drift{}
 	for _, host := range []string{"a", "b", "c", "d"} {

@@ -184,10 +184,10 @@ func (p *Project) build(ctx context.Context, desired resource.Desired, prior res
 }
 
 // DiffOptions are the settings of the hosts that affect a comparison.
-func (p *Project) DiffOptions(live resource.Live) diff.Options {
+func (l *Fleet) DiffOptions(live resource.Live) diff.Options {
 	stated, admin := map[string]int{}, map[string]int(nil)
-	for _, h := range p.Intent.Hosts {
-		if open := p.Machine.Hosts()[h.Name]; open != nil && open.Rooted {
+	for _, h := range l.Intent.Hosts {
+		if open := l.Machine.Hosts()[h.Name]; open != nil && open.Rooted {
 			shown, _ := live.Host(h.Name)
 			admin, _ = agent.ClocksOf(shown.Admin.Clocks) // checkRights reports the error
 		} else if h.BaselineClockMHz != nil {
@@ -261,12 +261,12 @@ func sameFile(a, b string) bool {
 }
 
 // needs are the blocks that each block's sessions depend on.
-func (p *Project) needs(prior resource.Prior) map[string][]string {
+func (l *Fleet) needs(prior resource.Prior) map[string][]string {
 	needs := map[string][]string{}
 	for _, s := range prior.Sessions {
 		needs[s.Address.Name] = s.DependsOn
 	}
-	for _, s := range p.Intent.Sessions {
+	for _, s := range l.Intent.Sessions {
 		needs[s.Address.Name] = s.DependsOn
 	}
 	return needs

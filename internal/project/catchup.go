@@ -51,7 +51,7 @@ func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resourc
 // WithReleased adds the GPUs that a state has and that its project has released, as the
 // histories of the ledgers record. It distinguishes a state that was restored from a
 // backup from one whose host has lost the ledger.
-func (p *Project) WithReleased(ctx context.Context, prior resource.Prior, live resource.Live) (resource.Live, error) {
+func (l *Fleet) WithReleased(ctx context.Context, prior resource.Prior, live resource.Live) (resource.Live, error) {
 	hosts := slices.Clone(live.Hosts)
 	for i := range hosts {
 		host := &hosts[i]
@@ -63,7 +63,7 @@ func (p *Project) WithReleased(ctx context.Context, prior resource.Prior, live r
 		if len(missing) == 0 {
 			continue
 		}
-		released, err := p.Machine.Hosts()[host.Name].Agent.Released(ctx, prior.Lineage)
+		released, err := l.Machine.Hosts()[host.Name].Agent.Released(ctx, prior.Lineage)
 		if err != nil {
 			return live, err
 		}

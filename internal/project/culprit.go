@@ -85,9 +85,9 @@ func valueNow(host resource.Host, uuid string, setting resource.Setting) string 
 }
 
 // remover is another user who was the last to release a GPU of this project.
-func (p *Project) remover(prior resource.Prior, history []ledger.Attempted) (by diff.Culprit, removed bool) {
+func (f *Files) remover(prior resource.Prior, history []ledger.Attempted) (by diff.Culprit, removed bool) {
 	for _, a := range slices.Backward(history) {
-		ours := a.Lineage == prior.Lineage || prior.Lineage == "" && a.State == p.Store.Path
+		ours := a.Lineage == prior.Lineage || prior.Lineage == "" && a.State == f.Store.Path
 		switch {
 		case !ours || a.Refused != "":
 			continue

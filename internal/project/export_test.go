@@ -2,6 +2,6 @@ package project
 
 var (
 	CheckRights = (*Project).checkRights
-	NoteOffered = (*Project).noteOffered
+	NoteOffered = (*Fleet).noteOffered
 	RemoveRun   = removeRun
 )

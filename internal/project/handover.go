@@ -18,12 +18,12 @@ import (
 
 // handOver gives the project's files that root has created to the user who called sudo, so that this user's commands
 // without sudo can read and write them. Without sudo it does nothing. What stays root's is for checkOwner to report.
-func (p *Project) handOver() {
+func (f *Files) handOver() {
 	who, err := machine.Invoker()
 	if os.Geteuid() != 0 || err != nil || who.UID == 0 {
 		return
 	}
-	for dir, names := range p.ownNames() {
+	for dir, names := range f.ownNames() {
 		root, err := os.OpenRoot(dir) // follows no link out of the folder
 		if err != nil {
 			continue
@@ -36,9 +36,9 @@ func (p *Project) handOver() {
 }
 
 // ownNames are the names of the project's files and folders, by the folder of the project and that of its state.
-func (p *Project) ownNames() map[string][]string {
-	all := map[string][]string{p.Dir: {machine.ScratchDir}}
-	dir, name := filepath.Split(p.Store.Path)
+func (f *Files) ownNames() map[string][]string {
+	all := map[string][]string{f.Dir: {machine.ScratchDir}}
+	dir, name := filepath.Split(f.Store.Path)
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), name) {
@@ -81,13 +81,13 @@ func rootsFiles(in fs.FS, names []string) (all []string) {
 
 // checkOwner refuses a project of this user that has files of root, as a run by sudo leaves them that was killed. deep
 // inspects the session folders, too: a run that is under way has some of root.
-func (p *Project) checkOwner(deep bool) error {
+func (f *Files) checkOwner(deep bool) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
 	var paths []string
 	roots := false
-	for dir, names := range p.ownNames() {
+	for dir, names := range f.ownNames() {
 		mine := ownedBy(dir, os.Geteuid())
 		for _, name := range names {
 			path := filepath.Join(dir, name)
@@ -98,14 +98,14 @@ func (p *Project) checkOwner(deep bool) error {
 				all = append(all, below...)
 			}
 			paths = append(paths, path)
-			roots = roots || slices.ContainsFunc(all, func(f string) bool { return ownedBy(f, 0) && (mine || unix.Access(f, unix.R_OK) != nil) })
+			roots = roots || slices.ContainsFunc(all, func(one string) bool { return ownedBy(one, 0) && (mine || unix.Access(one, unix.R_OK) != nil) })
 		}
 	}
 	if !roots {
 		return nil
 	}
 	slices.Sort(paths)
-	return prose.Advice{What: fmt.Sprintf("files of the project in %s belong to root, so that you cannot use it", p.Dir),
+	return prose.Advice{What: fmt.Sprintf("files of the project in %s belong to root, so that you cannot use it", f.Dir),
 		Fix: fmt.Sprintf("run this command:\n    sudo chown -R %s: %s", terminal.ShellWord(machine.UserName()), terminal.ShellWords(paths)), Cause: fs.ErrPermission}
 }
 

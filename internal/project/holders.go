@@ -42,9 +42,9 @@ func Holders(live resource.Live) []resource.Holder {
 // believed are the uids of the users whose holders may name the path of this state: the
 // user of the command, the owners of the state and of its folder, and root. Any user of a
 // host can acquire a GPU with the path of any state.
-func (p *Project) believed() []int {
+func (f *Files) believed() []int {
 	uids := []int{0, *machine.UserID()}
-	for _, path := range []string{p.Store.Path, filepath.Dir(p.Store.Path)} {
+	for _, path := range []string{f.Store.Path, filepath.Dir(f.Store.Path)} {
 		if info, err := os.Stat(path); err == nil {
 			uids = append(uids, int(info.Sys().(*syscall.Stat_t).Uid))
 		}
@@ -54,13 +54,13 @@ func (p *Project) believed() []int {
 
 // disown marks the path of holders of other users that claim the path of this state, so
 // that it does not match. Lineages need no check: the ledger assigns each to one user.
-func (p *Project) disown(live resource.Live) {
-	uids := p.believed()
+func (f *Files) disown(live resource.Live) {
+	uids := f.believed()
 	for _, host := range live.Hosts {
 		for _, page := range host.Ledger {
 			for i := range page.Holders {
 				h := &page.Holders[i]
-				if h.UID != nil && !slices.Contains(uids, *h.UID) && At(*h, p.Store.Path) {
+				if h.UID != nil && !slices.Contains(uids, *h.UID) && At(*h, f.Store.Path) {
 					h.State = fmt.Sprintf("%s of uid %d", h.State, *h.UID)
 				}
 			}
@@ -69,10 +69,10 @@ func (p *Project) disown(live resource.Live) {
 }
 
 // Lost lists the projects that hold a GPU and whose state is lost, by lineage.
-func (p *Project) Lost(prior resource.Prior, live resource.Live) map[string]bool {
+func (f *Files) Lost(prior resource.Prior, live resource.Live) map[string]bool {
 	lost := map[string]bool{}
 	for _, h := range Holders(live) {
-		if ours := h.Lineage == prior.Lineage && h.State == p.Store.Path; !ours && IsLost(h) {
+		if ours := h.Lineage == prior.Lineage && h.State == f.Store.Path; !ours && IsLost(h) {
 			lost[h.Lineage] = true
 		}
 	}
@@ -82,17 +82,17 @@ func (p *Project) Lost(prior resource.Prior, live resource.Live) map[string]bool
 // lostStates reports GPUs that the ledger has for a state which was at this path before.
 // No plan of the present state would release them, and new sessions would use the folders
 // of sessions that still run. Only a destroy of named sessions may continue.
-func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) hcl.Diagnostics {
+func (f *Files) lostStates(prior resource.Prior, live resource.Live, aim Aim) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	severity := hcl.DiagError
 	if aim.Goal == NothingLeft && aim.partial() {
 		severity = hcl.DiagWarning
 	}
 	for _, h := range Holders(live) {
-		if h.Lineage != prior.Lineage && At(h, p.Store.Path) {
+		if h.Lineage != prior.Lineage && At(h, f.Store.Path) {
 			diags = append(diags, &hcl.Diagnostic{Severity: severity, Summary: "GPUs are held for a state that was lost", Subject: &hcl.Range{},
 				Detail: fmt.Sprintf("The host's ledger knows this project with lineage %s, which %s does not have. Fix: cosplay state rebuild restores the lost state; cosplay reset --holder %s removes what it had and restores the GPUs.",
-					h.Lineage, p.Store.Path, resource.ShortLineage(h.Lineage))})
+					h.Lineage, f.Store.Path, resource.ShortLineage(h.Lineage))})
 		}
 	}
 	return diags
@@ -127,7 +127,7 @@ func IsReplaced(h resource.Holder) bool {
 }
 
 // neighbour reads another project of the user, to name it where it leaves no room.
-func (p *Project) neighbour(h resource.Holder) resolve.Neighbour {
+func (f *Files) neighbour(h resource.Holder) resolve.Neighbour {
 	if Elsewhere(h) {
 		return resolve.Neighbour{Name: "the project with state " + h.State + " on another machine"}
 	}
@@ -183,11 +183,11 @@ func MayRelease(h resource.Holder) error {
 }
 
 // Foreign is the reason why a readable state is not this project's; "" if it is.
-func (p *Project) Foreign(prior resource.Prior, live resource.Live) string {
+func (f *Files) Foreign(prior resource.Prior, live resource.Live) string {
 	var here []string
 	for _, h := range Holders(live) {
 		switch {
-		case At(h, p.Store.Path):
+		case At(h, f.Store.Path):
 			here = append(here, h.Lineage)
 		case h.Lineage == prior.Lineage && (!IsLost(h) || MayRelease(h) != nil):
 			return fmt.Sprintf("it is a copy of another project's, whose own is in %s", h.State)
@@ -201,12 +201,12 @@ func (p *Project) Foreign(prior resource.Prior, live resource.Live) string {
 
 // RefuseCopy refuses a copy of a state whose original still exists, as the ledgers in a snapshot show. Each of two states
 // with one lineage would remove what the other has.
-func (p *Project) RefuseCopy(prior resource.Prior, live resource.Live) error {
+func (f *Files) RefuseCopy(prior resource.Prior, live resource.Live) error {
 	elsewhere := map[string]resource.Holder{} // by their states, each of which holds many GPUs
 	for _, host := range live.Hosts {
 		for _, page := range host.Ledger {
 			h, holds := page.Holder(prior.Lineage)
-			if holds && At(h, p.Store.Path) {
+			if holds && At(h, f.Store.Path) {
 				return nil
 			}
 			if holds {
@@ -215,18 +215,18 @@ func (p *Project) RefuseCopy(prior resource.Prior, live resource.Live) error {
 		}
 	}
 	for _, original := range slices.Sorted(maps.Keys(elsewhere)) {
-		if isOriginal(elsewhere[original], p.Store.Path) {
-			return fmt.Errorf("the state %s is a copy of another project's, whose own is in %s. Use that state, or remove this one", p.Store.Path, original)
+		if isOriginal(elsewhere[original], f.Store.Path) {
+			return fmt.Errorf("the state %s is a copy of another project's, whose own is in %s. Use that state, or remove this one", f.Store.Path, original)
 		}
 	}
 	return nil
 }
 
 // Ledgers is a snapshot of the ledgers alone.
-func (p *Project) Ledgers(ctx context.Context) (live resource.Live, err error) {
-	for _, c := range p.Intent.Hosts {
+func (l *Fleet) Ledgers(ctx context.Context) (live resource.Live, err error) {
+	for _, c := range l.Intent.Hosts {
 		host := resource.Host{Name: c.Name}
-		if host.Ledger, _, err = p.Machine.Records(c).Ledger(ctx, ""); err != nil {
+		if host.Ledger, _, err = l.Machine.Records(c).Ledger(ctx, ""); err != nil {
 			return live, fmt.Errorf("host %s: %w", c.Name, err)
 		}
 		live.Hosts = append(live.Hosts, host)
@@ -249,8 +249,8 @@ func isOriginal(h resource.Holder, path string) bool {
 }
 
 // Holder describes this project for the ledgers.
-func (p *Project) Holder(lineage string) resource.Holder {
-	return resource.Holder{Lineage: lineage, State: p.Store.Path, Machine: machine.ID(), User: machine.UserName(), UID: machine.UserID(), Since: time.Now().UTC().Format(time.RFC3339)}
+func (f *Files) Holder(lineage string) resource.Holder {
+	return resource.Holder{Lineage: lineage, State: f.Store.Path, Machine: machine.ID(), User: machine.UserName(), UID: machine.UserID(), Since: time.Now().UTC().Format(time.RFC3339)}
 }
 
 // Lineage is an identity of a project in the ledgers. Recovery searches the hosts by it

@@ -13,9 +13,9 @@ import (
 
 // askRegistries notes in live which images that are always pulled have another image behind their name in the registry
 // than in the engine. It warns of registries that do not say so.
-func (p *Project) askRegistries(ctx context.Context, prior resource.Prior, live resource.Live) hcl.Diagnostics {
-	return p.noteOffered(prior, live, func(s resource.PriorSession) (string, error) {
-		in, err := p.Runtime(ctx, s, prior)
+func (l *Fleet) askRegistries(ctx context.Context, prior resource.Prior, live resource.Live) hcl.Diagnostics {
+	return l.noteOffered(prior, live, func(s resource.PriorSession) (string, error) {
+		in, err := l.Runtime(ctx, s, prior)
 		puller, is := in.(runtime.Puller)
 		if err != nil || !is {
 			return "", nil // it is reported where the runtime is needed
@@ -26,8 +26,8 @@ func (p *Project) askRegistries(ctx context.Context, prior resource.Prior, live 
 
 // noteOffered asks once for each image of a host that is always pulled: by the configuration or, where that does not have
 // the session, by the state.
-func (p *Project) noteOffered(prior resource.Prior, live resource.Live, ask func(resource.PriorSession) (string, error)) (diags hcl.Diagnostics) {
-	asked, pulled := map[[2]string]bool{}, p.alwaysPulled()
+func (l *Fleet) noteOffered(prior resource.Prior, live resource.Live, ask func(resource.PriorSession) (string, error)) (diags hcl.Diagnostics) {
+	asked, pulled := map[[2]string]bool{}, l.alwaysPulled()
 	for _, s := range prior.Sessions {
 		host, _ := live.Host(s.Slice.Host)
 		name, at := s.Spec.Image, [2]string{s.Slice.Host, s.Spec.Image}
@@ -55,10 +55,10 @@ func (p *Project) noteOffered(prior resource.Prior, live resource.Live, ask func
 }
 
 // alwaysPulled has for each session of the configuration whether its image is always pulled.
-func (p *Project) alwaysPulled() map[resource.Address]bool {
-	pulled := make(map[resource.Address]bool, len(p.Intent.Sessions))
-	for i := range p.Intent.Sessions {
-		pulled[p.Intent.Sessions[i].Address] = p.Intent.Sessions[i].Spec.Pull == resource.PullAlways
+func (l *Fleet) alwaysPulled() map[resource.Address]bool {
+	pulled := make(map[resource.Address]bool, len(l.Intent.Sessions))
+	for i := range l.Intent.Sessions {
+		pulled[l.Intent.Sessions[i].Address] = l.Intent.Sessions[i].Spec.Pull == resource.PullAlways
 	}
 	return pulled
 }

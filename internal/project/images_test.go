@@ -24,7 +24,7 @@ func TestNoteOffered(t *testing.T) {
 	}}
 	engine := &resource.Engine{Images: map[string]string{"same:1": "A", "same@new": "A", "moved:1": "B", "moved@old": "B", "kept:1": "C", "now:1": "D", "off:1": "E", resource.DefaultImage: "F"}}
 	wants := session("asked", "now:1", resource.PullAlways)
-	p := &project.Project{Intent: &config.Intent{Sessions: []config.Session{{Address: wants.Address, Spec: wants.Spec}}}}
+	p := &project.Fleet{Intent: &config.Intent{Sessions: []config.Session{{Address: wants.Address, Spec: wants.Spec}}}}
 	asked := map[string]int{}
 	diags := project.NoteOffered(p, prior, resource.Live{Hosts: []resource.Host{{Name: "lab", Engine: engine}}}, func(s resource.PriorSession) (string, error) {
 		asked[s.Spec.Image]++

@@ -64,16 +64,16 @@ func activityDir(project string) string {
 }
 
 // forgetActivity removes the files of sessions that no longer exist, also of those that another run removed.
-func (p *Project) forgetActivity(prior resource.Prior) {
-	dir := activityDir(p.Dir)
+func (f *Files) forgetActivity(prior resource.Prior) {
+	dir := activityDir(f.Dir)
 	files, _ := os.ReadDir(dir)
 	known := map[string]bool{}
 	for _, s := range prior.Sessions {
 		known[activityFile(dir, s, prior)] = true
 	}
-	for _, f := range files {
-		path := filepath.Join(dir, f.Name())
-		if strings.HasPrefix(f.Name(), resource.ShortLineage(prior.Lineage)+"-") && !known[path] {
+	for _, e := range files {
+		path := filepath.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), resource.ShortLineage(prior.Lineage)+"-") && !known[path] {
 			_ = os.Remove(path) // at worst a name is left
 		}
 	}
@@ -81,8 +81,8 @@ func (p *Project) forgetActivity(prior resource.Prior) {
 
 // lastActive is the last moment at which a session was seen active; 0 for never. A user who may not write into the
 // project's folder sees what others have recorded.
-func (p *Project) lastActive(s resource.PriorSession, prior resource.Prior, active bool) resource.Moment {
-	file, now := activityFile(activityDir(p.Dir), s, prior), time.Now()
+func (f *Files) lastActive(s resource.PriorSession, prior resource.Prior, active bool) resource.Moment {
+	file, now := activityFile(activityDir(f.Dir), s, prior), time.Now()
 	if active {
 		_ = touch(file, now)
 		return resource.Moment(now.Unix())
@@ -107,11 +107,11 @@ func touched(file string, now time.Time) resource.Moment {
 
 // trust replaces the starts of sessions that lie in the future, as touched does: a file beside that of the activity has
 // when cosplay first saw it, until a run records it in the state.
-func (p *Project) trust(prior resource.Prior) resource.Prior {
+func (f *Files) trust(prior resource.Prior) resource.Prior {
 	for i, now := 0, time.Now(); i < len(prior.Sessions); i++ {
 		s := &prior.Sessions[i]
 		if s.Lifetime.TTL+s.Lifetime.IdleTimeout > 0 && s.UpAt != 0 {
-			file := fmt.Sprintf("%s.%d", activityFile(activityDir(p.Dir), *s, prior), s.UpAt)
+			file := fmt.Sprintf("%s.%d", activityFile(activityDir(f.Dir), *s, prior), s.UpAt)
 			if seen := touched(file, now); seen != 0 {
 				s.UpAt = min(s.UpAt, seen)
 			} else if s.UpAt > resource.Moment(now.Unix()) {
@@ -135,7 +135,7 @@ func touch(file string, now time.Time) error {
 
 // active are the sessions with an idle_timeout that have a process on their slice, or a user in them. What cannot be
 // read counts as active: cosplay ends no session that it cannot see to be idle.
-func (p *Project) active(ctx context.Context, prior resource.Prior, live resource.Live) map[resource.Address]bool {
+func (l *Fleet) active(ctx context.Context, prior resource.Prior, live resource.Live) map[resource.Address]bool {
 	active, quiet := map[resource.Address]bool{}, map[[2]string][]resource.PriorSession{} // by host and runtime
 	for _, s := range prior.Sessions {
 		if s.Lifetime.IdleTimeout == 0 || s.Body == nil {
@@ -149,7 +149,7 @@ func (p *Project) active(ctx context.Context, prior resource.Prior, live resourc
 		}
 	}
 	for _, some := range quiet {
-		in, err := p.Runtime(ctx, some[0], prior)
+		in, err := l.Runtime(ctx, some[0], prior)
 		entered, can := in.(runtime.Entered)
 		if err == nil && !can {
 			continue
@@ -178,11 +178,11 @@ func usesGPU(s resource.PriorSession, live resource.Live) bool {
 
 // expiring are the records of the sessions that are to be ended: those whose lifetime has ended, without those that
 // prevent_destroy keeps.
-func (p *Project) expiring(prior resource.Prior, ended map[resource.Address]resource.End) map[resource.Address]resource.Expired {
+func (l *Fleet) expiring(prior resource.Prior, ended map[resource.Address]resource.End) map[resource.Address]resource.Expired {
 	all := map[resource.Address]resource.Expired{}
 	for _, s := range prior.Sessions {
 		if end, is := ended[s.Address]; is && !s.PreventDestroy {
-			all[s.Address] = resolve.Expired(p.Intent, prior, s.Address, end)
+			all[s.Address] = resolve.Expired(l.Intent, prior, s.Address, end)
 		}
 	}
 	return all

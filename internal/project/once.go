@@ -61,13 +61,13 @@ type OnceVolume struct {
 // for each such session: a separate project with the hosts of this one.
 const runsDir = "runs"
 
-func (p *Project) runs() string { return filepath.Join(p.Dir, machine.ScratchDir, runsDir) }
+func (f *Files) runs() string { return filepath.Join(f.Dir, machine.ScratchDir, runsDir) }
 
 // ownSims is where a run that describes a simulated host has it, as long as it runs; "" if
 // the project is not a run.
-func (p *Project) ownSims() string {
-	if _, once := FolderOfRun(p.Store.Path); once {
-		return filepath.Join(filepath.Dir(p.Store.Path), machine.SimsDir)
+func (f *Files) ownSims() string {
+	if _, once := FolderOfRun(f.Store.Path); once {
+		return filepath.Join(filepath.Dir(f.Store.Path), machine.SimsDir)
 	}
 	return ""
 }
@@ -216,11 +216,11 @@ func removeRun(dir string) (err error) {
 }
 
 // Killed are the names of the runs in this folder that were killed and left something.
-func (p *Project) Killed() []string {
-	entries, _ := os.ReadDir(p.runs())
+func (f *Files) Killed() []string {
+	entries, _ := os.ReadDir(f.runs())
 	var all []string
 	for _, e := range entries {
-		if wasKilled(filepath.Join(p.runs(), e.Name(), state.FileName)) {
+		if wasKilled(filepath.Join(f.runs(), e.Name(), state.FileName)) {
 			all = append(all, e.Name())
 		}
 	}
@@ -228,7 +228,7 @@ func (p *Project) Killed() []string {
 }
 
 // KilledRuns are the folders of the killed runs that hold a GPU, by lineage.
-func (p *Project) KilledRuns(live resource.Live) map[string]string {
+func (f *Files) KilledRuns(live resource.Live) map[string]string {
 	folders := map[string]string{}
 	for _, h := range Holders(live) {
 		if dir, once := FolderOfRun(h.State); once && wasKilled(h.State) {

@@ -113,7 +113,8 @@ func locate(o Options) (*Project, error) {
 			return nil, fmt.Errorf("the path %q is not valid UTF-8, so the state and the files of sessions cannot contain it. Fix: rename that folder", path)
 		}
 	}
-	p := &Project{Dir: dir, Store: store, Machine: &machine.Machine{Dir: dir, State: store.Path, Version: o.Version}, find: o.Find, unaudited: o.Unaudited}
+	p := &Project{Files: Files{Dir: dir, Store: store}, find: o.Find, unaudited: o.Unaudited}
+	p.Machine = &machine.Machine{Dir: dir, State: store.Path, Version: o.Version}
 	return p, p.checkOwner(false)
 }
 
@@ -159,7 +160,7 @@ func begin() <-chan struct{} {
 	return over
 }
 
-func (p *Project) checkSimulate(spec string) error { return machine.CheckSimulate(p.Dir, spec) }
+func (f *Files) checkSimulate(spec string) error { return machine.CheckSimulate(f.Dir, spec) }
 
 func (p *Project) reading() config.Options {
 	return config.Options{Begin: begin, Timestamp: p.timestamp, Dir: p.Dir, Home: machine.HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
@@ -203,17 +204,17 @@ func OpenForRecovery(o Options) (p *Project, complaint, err error) {
 
 // takeSimulated adds the simulated hosts that have a folder, and drops those that have
 // none. A run that describes its simulated host has no other.
-func (p *Project) takeSimulated() {
+func (l *Fleet) takeSimulated() {
 	var hosts []config.Host
-	for _, h := range p.Intent.Hosts {
-		if h.Simulate == "" && p.Machine.Sims == "" || sim.Is(p.Machine.SimDir(h.Name)) {
+	for _, h := range l.Intent.Hosts {
+		if h.Simulate == "" && l.Machine.Sims == "" || sim.Is(l.Machine.SimDir(h.Name)) {
 			hosts = append(hosts, h)
 		}
 	}
-	made, _ := os.ReadDir(p.Machine.SimDir("")) // a folder that cannot be read has none
+	made, _ := os.ReadDir(l.Machine.SimDir("")) // a folder that cannot be read has none
 	for _, e := range made {
 		name := e.Name()
-		spec, err := simulates(p.Machine.SimDir(name))
+		spec, err := simulates(l.Machine.SimDir(name))
 		if err != nil {
 			continue // opening the host reports the error
 		}
@@ -226,7 +227,7 @@ func (p *Project) takeSimulated() {
 			hosts[i].Simulate = spec
 		}
 	}
-	p.Intent.Hosts = hosts
+	l.Intent.Hosts = hosts
 }
 
 // simulates is the value of simulate for the host in a folder.

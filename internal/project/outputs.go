@@ -79,25 +79,25 @@ func madeFacts(s resource.PriorSession, live resource.Live) config.LiveSession {
 }
 
 // Outputs are the outputs of the configuration with the values of a state's sessions.
-func (p *Project) Outputs(prior resource.Prior, live resource.Live) ([]config.Output, hcl.Diagnostics) {
-	return p.Intent.EvalOutputs(made(prior, live))
+func (l *Fleet) Outputs(prior resource.Prior, live resource.Live) ([]config.Output, hcl.Diagnostics) {
+	return l.Intent.EvalOutputs(made(prior, live))
 }
 
 // Checks evaluates the checks of the configuration with the values of a state's sessions.
 // A failed check is a warning.
-func (p *Project) Checks(prior resource.Prior, live resource.Live) hcl.Diagnostics {
-	return p.Intent.EvalChecks(made(prior, live))
+func (l *Fleet) Checks(prior resource.Prior, live resource.Live) hcl.Diagnostics {
+	return l.Intent.EvalChecks(made(prior, live))
 }
 
 // noteOutputs adds the outputs to a state: of a sensitive output only a hash, and no
 // output whose value is unknown because a session does not exist. A state without
 // sessions has no outputs.
-func (p *Project) noteOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) resource.Prior {
+func (l *Fleet) noteOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) resource.Prior {
 	if planned.Destroys && len(prior.Sessions) == 0 {
 		prior.Outputs = nil
 		return prior
 	}
-	all, _ := p.Outputs(prior, live)
+	all, _ := l.Outputs(prior, live)
 	known, _ := noted(all, prior.Key)
 	for _, o := range all {
 		if kept := keptOutput(planned, prior, o.Name); o.Open && kept != nil {
@@ -131,18 +131,18 @@ func keptOutput(planned *plan.Plan, prior resource.Prior, name string) *resource
 
 // checkOutputs checks that the outputs of a saved plan are in it or can be evaluated. Of
 // a sensitive value the plan has only a hash.
-func (p *Project) checkOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
+func (l *Fleet) checkOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
 	if len(saved.Diff.Outputs) == 0 {
 		return nil
 	}
-	all, _ := p.Intent.EvalOutputs(planned(saved, live))
+	all, _ := l.Intent.EvalOutputs(planned(saved, live))
 	changes := func(name string) bool {
 		return slices.ContainsFunc(saved.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == name })
 	}
 	for _, o := range all {
 		if o.Open && changes(o.Name) && keptOutput(saved, prior, o.Name) == nil {
 			return fmt.Errorf("output %s is known only after the apply, and needs a sensitive value, which a saved plan does not contain. Nothing was changed. Fix: give apply %s",
-				o.Name, config.GiveAgain(p.Intent.Missed))
+				o.Name, config.GiveAgain(l.Intent.Missed))
 		}
 	}
 	return nil
@@ -150,15 +150,15 @@ func (p *Project) checkOutputs(saved *plan.Plan, prior resource.Prior, live reso
 
 // sameOutputs checks that outputs have the values with which a plan was made, as far as they are known: a sensitive
 // variable, whose value a saved plan does not contain, may have another.
-func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
+func (l *Fleet) sameOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
 	if saved.Destroys {
 		return nil
 	}
-	all, _ := p.Intent.EvalOutputs(planned(saved, live))
+	all, _ := l.Intent.EvalOutputs(planned(saved, live))
 	known, _ := noted(all, cmp.Or(prior.Key, saved.Key))
 	for _, o := range known {
 		if was := keptOutput(saved, prior, o.Name); was != nil && !diff.SameOutput(*was, o) {
-			return p.otherValue("output " + o.Name)
+			return l.otherValue("output " + o.Name)
 		}
 	}
 	return nil
@@ -190,8 +190,8 @@ func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 }
 
 // outputChanges are the outputs whose values a plan changes, and the errors of those that cannot be evaluated.
-func (p *Project) outputChanges(o Outlook, facts config.Lives) ([]diff.OutputChange, hcl.Diagnostics) {
-	all, diags := p.Intent.EvalOutputs(facts)
+func (l *Fleet) outputChanges(o Outlook, facts config.Lives) ([]diff.OutputChange, hcl.Diagnostics) {
+	all, diags := l.Intent.EvalOutputs(facts)
 	if o.Prior.Key == "" && o.Plan.Key == "" && slices.ContainsFunc(all, func(o config.Output) bool { return o.Sensitive }) {
 		o.Plan.Key = state.NewKey()
 	}

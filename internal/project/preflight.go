@@ -56,17 +56,17 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 }
 
 // checkRoom checks whether apply can write journal and state. Plan writes neither.
-func (p *Project) checkRoom(f *preflight.Flight, needed state.Room) error {
-	if p.Locked() {
-		return p.Store.Writable(needed)
+func (f *Files) checkRoom(flight *preflight.Flight, needed state.Room) error {
+	if f.Locked() {
+		return f.Store.Writable(needed)
 	}
-	dir := filepath.Dir(p.Store.Path)
+	dir := filepath.Dir(f.Store.Path)
 	err := durable.CanWriteIn(dir)
 	if info, there := os.Stat(dir); err == nil && there == nil && info.IsDir() {
-		err = p.Store.Writable(needed)
+		err = f.Store.Writable(needed)
 	}
 	if err != nil {
-		f.Host("", preflight.Problem{Warning: true, Summary: "apply could not write its state", Advice: prose.AdviceOf(err)})
+		flight.Host("", preflight.Problem{Warning: true, Summary: "apply could not write its state", Advice: prose.AdviceOf(err)})
 	}
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
-	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
@@ -25,10 +22,8 @@ import (
 
 // Project is an open project. Close ends its agents.
 type Project struct {
-	Dir     string // absolute
-	Intent  *config.Intent
-	Store   state.Store
-	Machine *machine.Machine
+	Files
+	Fleet
 	Unnamed string          // the host that no configuration names, with OpenForRecovery
 	Notes   []resource.Note // what recovery found of an interrupted run
 
@@ -36,15 +31,11 @@ type Project struct {
 	// them, and the plan has drift for the engine.
 	EnginesMayFail bool
 
-	Wait    time.Duration         // for a run under way, of a command without the lock; 0 is RecoveryWait
-	Waiting func(*durable.Holder) // called with the holder of the lock, after a wait of a second; may be nil
+	Wait time.Duration // for a run under way, of a command without the lock; 0 is RecoveryWait
 
-	lock      *durable.Lock
-	command   string         // that took the lock
 	inputs    []config.Input // values of variables
 	find      Finder
 	unaudited func(error)
-	once      bool            // it is a run's, with its own folder
 	silent    map[string]bool // hosts whose engine did not answer when the run began
 	queued    bool            // it waits for its turn, or has it
 	turn      *Turn           // nil before that
@@ -53,9 +44,6 @@ type Project struct {
 
 	mayMiss, hostsMayMiss bool // variables may have no value, also those that hosts need
 }
-
-// Name is that of the project's folder.
-func (p *Project) Name() string { return filepath.Base(p.Dir) }
 
 // Close ends the agents and releases the lock.
 func (p *Project) Close() error {
@@ -70,43 +58,6 @@ func room(planned *plan.Plan) state.Room {
 		return state.RoomToDestroy(len(planned.Steps))
 	}
 	return state.RoomToApply(len(planned.Steps))
-}
-
-// Lock takes the state's lock for a command that changes something. It waits for the
-// given time at most.
-func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	if p.once {
-		if err := os.MkdirAll(filepath.Dir(p.Store.Path), 0o700); err != nil {
-			return fmt.Errorf("creating a folder for the state: %w. Fix: use another folder (--chdir)", err)
-		}
-	}
-	if err := p.Store.Writable(state.RoomToDestroy(0)); err != nil { // checkRoom checks what the plan needs
-		return err
-	}
-	defer p.handOver() // a user may read the state while the command runs
-	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command, p.Waiting)
-	if err != nil {
-		return err
-	}
-	p.lock, p.command = lock, command
-	durable.Sweep(p.Store.Path)
-	return p.checkOwner(true)
-}
-
-// Locked reports whether the project has the lock, which means that an apply is under way.
-func (p *Project) Locked() bool { return p.lock != nil }
-
-// Unlock releases the lock, if the project has it.
-func (p *Project) Unlock() error {
-	if p.lock == nil {
-		return nil
-	}
-	p.handOver()
-	lock := p.lock
-	p.lock = nil
-	return lock.Release()
 }
 
 // WithoutLock releases the lock and the GPUs until ask returns, and locks again if it returns no error: a user may take
@@ -158,9 +109,9 @@ func (p *Project) Restore(saved plan.Saved) (*plan.Plan, error) {
 }
 
 // sameState checks that a plan was made from the state of this project.
-func (p *Project) sameState(basis plan.Basis, prior resource.Prior) error {
+func (f *Files) sameState(basis plan.Basis, prior resource.Prior) error {
 	switch {
-	case basis.State != p.Store.Path:
+	case basis.State != f.Store.Path:
 		return &StaleError{What: "it was made for another project, whose state is " + basis.State}
 	case basis.Lineage == "" && prior.Lineage != "":
 		return &StaleError{What: "a first state has been written since it was made"}
@@ -252,7 +203,7 @@ type ApplyOptions struct {
 // unseal sets the sensitive values of a plan's sessions from the configuration: a saved
 // plan has only their hashes. The hashes are made with the state's key, or before the
 // first apply with the key that the state will have.
-func (p *Project) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
+func (l *Fleet) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 	return planned.WithSessions(func(s resource.Session) (resource.Session, error) {
 		if len(s.Sealed) == 0 {
 			return s, nil
@@ -260,13 +211,13 @@ func (p *Project) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 		if len(s.Secret) > 0 {
 			return s.Seal(key), nil
 		}
-		i := slices.IndexFunc(p.Intent.Sessions, func(c config.Session) bool { return c.Address == s.Address })
+		i := slices.IndexFunc(l.Intent.Sessions, func(c config.Session) bool { return c.Address == s.Address })
 		if i < 0 {
 			return s, &StaleError{What: fmt.Sprintf("%s and its sensitive values are not in the configuration any more", s.Address)}
 		}
 		s.Secret = map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(s.Sealed)) {
-			value, there := p.Intent.Sessions[i].Secret[name]
+			value, there := l.Intent.Sessions[i].Secret[name]
 			if !there {
 				return s, &StaleError{What: fmt.Sprintf("the sensitive env.%s of %s is not in the configuration any more", name, s.Address)}
 			}
@@ -275,7 +226,7 @@ func (p *Project) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 		now := s.Seal(key)
 		for name, seal := range s.Sealed {
 			if seal != "" && seal != now.Sealed[name] {
-				return s, p.otherValue(fmt.Sprintf("the sensitive env.%s of %s", name, s.Address))
+				return s, l.otherValue(fmt.Sprintf("the sensitive env.%s of %s", name, s.Address))
 			}
 		}
 		return now, nil

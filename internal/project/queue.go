@@ -98,10 +98,10 @@ func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, posi
 }
 
 // stamps are those of the ledgers by host: others after any project has changed one. known are the last ones.
-func (p *Project) stamps(ctx context.Context, known map[string]string) map[string]string {
+func (l *Fleet) stamps(ctx context.Context, known map[string]string) map[string]string {
 	all := map[string]string{}
-	for _, c := range p.Intent.Hosts {
-		_, all[c.Name], _ = p.Machine.Records(c).Ledger(ctx, known[c.Name]) // a ledger that cannot be read is for the plan to report
+	for _, c := range l.Intent.Hosts {
+		_, all[c.Name], _ = l.Machine.Records(c).Ledger(ctx, known[c.Name]) // a ledger that cannot be read is for the plan to report
 	}
 	return all
 }

@@ -198,9 +198,9 @@ func refused(r apply.Result) bool {
 }
 
 // othersChanged reports whether other projects have created or destroyed slices since the hosts were read.
-func (p *Project) othersChanged(ctx context.Context, live resource.Live, own string) bool {
-	for _, c := range p.Intent.Hosts {
-		pages, _, err := p.Machine.Records(c).Ledger(ctx, "")
+func (l *Fleet) othersChanged(ctx context.Context, live resource.Live, own string) bool {
+	for _, c := range l.Intent.Hosts {
+		pages, _, err := l.Machine.Records(c).Ledger(ctx, "")
 		if err != nil {
 			continue // the next plan reports it
 		}

@@ -94,8 +94,8 @@ func (p *Project) readUnlocked(ctx context.Context) (prior resource.Prior, live 
 }
 
 // journal reads the journal of a run that is under way or was interrupted.
-func (p *Project) journal() ([]apply.Entry, error) {
-	path := p.Store.JournalPath()
+func (f *Files) journal() ([]apply.Entry, error) {
+	path := f.Store.JournalPath()
 	entries, err := durable.ReadJournal[apply.Entry](path)
 	if err == nil && len(entries) > 0 {
 		if err = apply.CheckJournal(entries); err != nil {
@@ -106,8 +106,8 @@ func (p *Project) journal() ([]apply.Entry, error) {
 }
 
 // Unfinished reports whether a run is under way or was interrupted.
-func (p *Project) Unfinished() bool {
-	_, err := os.Stat(p.Store.JournalPath())
+func (f *Files) Unfinished() bool {
+	_, err := os.Stat(f.Store.JournalPath())
 	return err == nil
 }
 
@@ -165,9 +165,9 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 }
 
 // knowsHosts checks that the configuration has every host that the state has.
-func (p *Project) knowsHosts(prior resource.Prior) error {
+func (l *Fleet) knowsHosts(prior resource.Prior) error {
 	check := func(host, what string) error {
-		if _, err := p.Host(host); err != nil {
+		if _, err := l.Host(host); err != nil {
 			return fmt.Errorf("the state has %s on host %q, which the configuration no longer names. Fix: restore the host block, run cosplay destroy, then remove the block", what, host)
 		}
 		return nil
@@ -220,8 +220,8 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 
 // RemoveShared removes what sessions shared from folders without a session. A run that was interrupted may have removed
 // the last session, and not that.
-func (p *Project) RemoveShared() {
-	for _, h := range p.Machine.Hosts() {
+func (l *Fleet) RemoveShared() {
+	for _, h := range l.Machine.Hosts() {
 		for _, folder := range h.SessionFolders() {
 			shared.Remove(folder)
 		}
@@ -236,18 +236,18 @@ func continues(begin apply.Entry, prior resource.Prior) bool {
 
 // StrandedJournal reports whether there is a journal that no command can fold into the
 // state: a damaged one, or another state's.
-func (p *Project) StrandedJournal(prior resource.Prior) bool {
-	entries, err := p.journal()
+func (f *Files) StrandedJournal(prior resource.Prior) bool {
+	entries, err := f.journal()
 	return err != nil || len(entries) > 0 && !continues(entries[0], prior)
 }
 
 // owner identifies the project's containers: by the state, or before the first state was
 // written, by the journal of the interrupted run.
-func (p *Project) owner(prior resource.Prior) (resource.Owner, error) {
-	if prior.Lineage != "" || !p.Unfinished() {
+func (f *Files) owner(prior resource.Prior) (resource.Owner, error) {
+	if prior.Lineage != "" || !f.Unfinished() {
 		return prior.Owner(), nil
 	}
-	entries, err := p.journal()
+	entries, err := f.journal()
 	if err != nil || len(entries) == 0 {
 		return resource.Owner{}, err
 	}
@@ -300,10 +300,10 @@ func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owne
 }
 
 // Hardware reads the GPUs of all hosts, and no sessions.
-func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
+func (l *Fleet) Hardware(ctx context.Context) (resource.Live, error) {
 	var sources []observe.Source
-	for _, c := range p.Intent.Hosts {
-		h, err := p.Machine.Open(c)
+	for _, c := range l.Intent.Hosts {
+		h, err := l.Machine.Open(c)
 		if err != nil {
 			return resource.Live{}, err
 		}

@@ -33,11 +33,11 @@ func (p *Project) Saved(o Outlook, flags []string) plan.Saved {
 
 // sameConfig checks that what the configuration was read from is as it was when a plan was saved. It leaves out what has
 // not been read, which has no effect.
-func (p *Project) sameConfig(basis plan.Basis, key string) error {
+func (l *Fleet) sameConfig(basis plan.Basis, key string) error {
 	if basis.Config == nil {
 		return nil
 	}
-	for _, r := range p.Intent.Reads() {
+	for _, r := range l.Intent.Reads() {
 		was, read := basis.Config[sealed(key, r.Of)]
 		switch {
 		case read && was == sealed(key, string(r.Sum[:])):
@@ -50,9 +50,9 @@ func (p *Project) sameConfig(basis plan.Basis, key string) error {
 
 // otherValue refuses a saved plan where a value differs from the planned one. All else that it depends on is as it was, so
 // that a sensitive variable has another value: a saved plan has none.
-func (p *Project) otherValue(what string) error {
+func (l *Fleet) otherValue(what string) error {
 	stale := &StaleError{What: what + " has another value now"}
-	if names := p.Intent.Secrets(); len(names) > 0 {
+	if names := l.Intent.Secrets(); len(names) > 0 {
 		stale.Fix = "give apply " + config.GiveAgain(names)
 	}
 	return stale

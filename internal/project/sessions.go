@@ -16,27 +16,33 @@ import (
 	"cosplay/internal/runtime"
 )
 
+// Fleet is the configuration of a project with the machine that carries it out.
+type Fleet struct {
+	Intent  *config.Intent
+	Machine *machine.Machine
+}
+
 // Host finds the block of a host.
-func (p *Project) Host(name string) (config.Host, error) {
-	i := slices.IndexFunc(p.Intent.Hosts, func(c config.Host) bool { return c.Name == name })
+func (l *Fleet) Host(name string) (config.Host, error) {
+	i := slices.IndexFunc(l.Intent.Hosts, func(c config.Host) bool { return c.Name == name })
 	if i < 0 {
 		return config.Host{}, fmt.Errorf("the configuration has no host %q. Fix: restore its block", name)
 	}
-	return p.Intent.Hosts[i], nil
+	return l.Intent.Hosts[i], nil
 }
 
 // Connect opens a host with its runtimes.
-func (p *Project) Connect(ctx context.Context, name string, prior resource.Prior) (*machine.Host, error) {
-	c, err := p.Host(name)
+func (l *Fleet) Connect(ctx context.Context, name string, prior resource.Prior) (*machine.Host, error) {
+	c, err := l.Host(name)
 	if err != nil {
 		return nil, err
 	}
-	return p.Machine.Connect(ctx, c, prior)
+	return l.Machine.Connect(ctx, c, prior)
 }
 
 // Runtime opens the runtime of a session, for commands that run something in it.
-func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior resource.Prior) (runtime.Runtime, error) {
-	h, err := p.Connect(ctx, s.Slice.Host, prior)
+func (l *Fleet) Runtime(ctx context.Context, s resource.PriorSession, prior resource.Prior) (runtime.Runtime, error) {
+	h, err := l.Connect(ctx, s.Slice.Host, prior)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +50,9 @@ func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior re
 }
 
 // runtimes are those of all hosts by name.
-func (p *Project) runtimes(prior resource.Prior) map[string]map[string]runtime.Runtime {
+func (l *Fleet) runtimes(prior resource.Prior) map[string]map[string]runtime.Runtime {
 	all, owner := map[string]map[string]runtime.Runtime{}, prior.Owner()
-	for name, h := range p.Machine.Hosts() {
+	for name, h := range l.Machine.Hosts() {
 		all[name] = h.Runtimes(owner)
 	}
 	return all
@@ -54,9 +60,9 @@ func (p *Project) runtimes(prior resource.Prior) map[string]map[string]runtime.R
 
 // Used is the GPU memory that each session has used so far, of the sessions that count it. What the snapshot has is not
 // read again.
-func (p *Project) Used(prior resource.Prior, live resource.Live) map[resource.Address]resource.Use {
+func (l *Fleet) Used(prior resource.Prior, live resource.Live) map[resource.Address]resource.Use {
 	all := make(map[resource.Address]resource.Use, len(prior.Sessions))
-	runtimes := sync.OnceValue(func() map[string]map[string]runtime.Runtime { return p.runtimes(prior) })
+	runtimes := sync.OnceValue(func() map[string]map[string]runtime.Runtime { return l.runtimes(prior) })
 	for i := range prior.Sessions {
 		s := &prior.Sessions[i]
 		if body, there := live.Body(s.Slice.Host, s.Runtime, s.ID); there && body.Use != nil {
@@ -70,7 +76,7 @@ func (p *Project) Used(prior resource.Prior, live resource.Live) map[resource.Ad
 	ranOut := prior
 	ranOut.Sessions = slices.DeleteFunc(slices.Clone(prior.Sessions), func(s resource.PriorSession) bool { return all[s.Address].RanOut() == 0 })
 	if len(ranOut.Sessions) > 0 {
-		for a, report := range p.Reports(ranOut, all) {
+		for a, report := range l.Reports(ranOut, all) {
 			all[a] = report.Explain(all[a])
 		}
 	}
@@ -79,7 +85,7 @@ func (p *Project) Used(prior resource.Prior, live resource.Live) map[resource.Ad
 
 // Reports are what the programs of each session did, of the sessions whose programs report it. used is the memory that
 // Used returns.
-func (p *Project) Reports(prior resource.Prior, used map[resource.Address]resource.Use) map[resource.Address]resource.Report {
+func (l *Fleet) Reports(prior resource.Prior, used map[resource.Address]resource.Use) map[resource.Address]resource.Report {
 	type place struct{ host, runtime string }
 	type group struct {
 		ids       []string
@@ -96,7 +102,7 @@ func (p *Project) Reports(prior resource.Prior, used map[resource.Address]resour
 			g.ids, g.addresses = append(g.ids, s.ID), append(g.addresses, s.Address)
 		}
 	}
-	all, runtimes := make(map[resource.Address]resource.Report, len(prior.Sessions)), p.runtimes(prior)
+	all, runtimes := make(map[resource.Address]resource.Report, len(prior.Sessions)), l.runtimes(prior)
 	for at, g := range groups {
 		reporter, can := runtimes[at.host][at.runtime].(runtime.Reporter)
 		if !can {
@@ -178,30 +184,30 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 
 // LastLogin is how the user logs into a session if it is as the last run left it: the containers of an engine that does
 // not answer may run, and their ssh servers do not need it.
-func (p *Project) LastLogin(s resource.PriorSession, prior resource.Prior) (Login, error) {
+func (l *Fleet) LastLogin(s resource.PriorSession, prior resource.Prior) (Login, error) {
 	d, registered := runtime.Named(s.Runtime)
 	if !registered || d.Login == nil || s.Body == nil || s.Body.SSHPort == 0 {
 		return Login{}, fmt.Errorf("the state has no port for ssh of %s", s.Address)
 	}
-	c, err := p.Host(s.Slice.Host)
+	c, err := l.Host(s.Slice.Host)
 	if err != nil {
 		return Login{}, err
 	}
-	h, err := p.Machine.Open(c)
+	h, err := l.Machine.Open(c)
 	if err != nil {
 		return Login{}, err
 	}
-	return p.loginAt(d.Login(h.For(prior.Owner())), s, s.Body.SSHPort)
+	return l.loginAt(d.Login(h.For(prior.Owner())), s, s.Body.SSHPort)
 }
 
-func (p *Project) loginAt(login runtime.Login, s resource.PriorSession, port int) (Login, error) {
+func (l *Fleet) loginAt(login runtime.Login, s resource.PriorSession, port int) (Login, error) {
 	known, err := login.Know(s.ID, s.Spec.SSH, port)
 	if err != nil {
 		return Login{}, err
 	}
 	return Login{
 		Host: runtime.Reachable(s.Spec.SSH.Bind), port: port, user: s.Spec.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
-		identities: p.identities(s),
+		identities: l.identities(s),
 	}, nil
 }
 
@@ -240,9 +246,9 @@ func unreachable(s resource.PriorSession, c resource.Body) error {
 
 // identities are the private keys beside the public keys that the configuration names, or else those that were chosen
 // in HOME: without a name ssh tries only the usual ones in the home of the account.
-func (p *Project) identities(session resource.PriorSession) []string {
+func (l *Fleet) identities(session resource.PriorSession) []string {
 	var all []string
-	for _, s := range p.Intent.Sessions {
+	for _, s := range l.Intent.Sessions {
 		if s.Address != session.Address {
 			continue
 		}

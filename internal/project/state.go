@@ -17,9 +17,9 @@ import (
 
 // Remembered is the state as it was last written; no host is read. It is open if a run is
 // under way, or was interrupted and its journal is not yet folded in.
-func (p *Project) Remembered() (prior resource.Prior, open bool, err error) {
-	prior, err = p.Store.Load()
-	return prior, p.Unfinished(), err
+func (f *Files) Remembered() (prior resource.Prior, open bool, err error) {
+	prior, err = f.Store.Load()
+	return prior, f.Unfinished(), err
 }
 
 // Settled is the state with the journal of an interrupted run folded in; it reads the hosts
@@ -33,28 +33,28 @@ func (p *Project) Settled(ctx context.Context) (resource.Prior, error) {
 }
 
 // Addresses are those of the configuration's sessions.
-func (p *Project) Addresses() []resource.Address {
+func (l *Fleet) Addresses() []resource.Address {
 	var all []resource.Address
-	for _, s := range p.Intent.Sessions {
+	for _, s := range l.Intent.Sessions {
 		all = append(all, s.Address)
 	}
 	return all
 }
 
 // SimDirs are the folders of the simulated hosts, by host.
-func (p *Project) SimDirs() map[string]string {
+func (l *Fleet) SimDirs() map[string]string {
 	dirs := map[string]string{}
-	for _, h := range p.Intent.Hosts {
+	for _, h := range l.Intent.Hosts {
 		if h.Simulate != "" {
-			dirs[h.Name] = p.Machine.SimDir(h.Name)
+			dirs[h.Name] = l.Machine.SimDir(h.Name)
 		}
 	}
 	return dirs
 }
 
 // LockState is the process that has the state's lock, or ended and left its note in it.
-func (p *Project) LockState() (durable.Inspection, error) {
-	return durable.Inspect(p.Store.LockPath())
+func (f *Files) LockState() (durable.Inspection, error) {
+	return durable.Inspect(f.Store.LockPath())
 }
 
 // Interrupted is the journal's summary of a run that is under way or was interrupted.
@@ -65,15 +65,15 @@ type Interrupted struct {
 }
 
 // Interrupted reads the journal; nil if there is none.
-func (p *Project) Interrupted() (*Interrupted, error) {
-	info, err := os.Stat(p.Store.JournalPath())
+func (f *Files) Interrupted() (*Interrupted, error) {
+	info, err := os.Stat(f.Store.JournalPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	entries, err := p.journal()
+	entries, err := f.journal()
 	if err != nil {
 		return nil, err
 	}
@@ -98,16 +98,16 @@ func (p *Project) Interrupted() (*Interrupted, error) {
 
 // Readdress writes the new addresses of sessions into their folders, where state rebuild
 // reads them.
-func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) error {
+func (l *Fleet) Readdress(prior resource.Prior, moves []resource.Renamed) error {
 	var problems []error
 	owner := prior.Owner()
 	for _, m := range moves {
 		s, there := prior.Session(m.To)
-		c, err := p.Host(s.Slice.Host)
+		c, err := l.Host(s.Slice.Host)
 		if !there || err != nil {
 			continue // it has been removed, or its host cannot be reached
 		}
-		h, err := p.Machine.Open(c)
+		h, err := l.Machine.Open(c)
 		if d, registered := runtime.Named(s.Runtime); err == nil && registered {
 			err = d.Readdress(h.For(owner), s.ID, m.To)
 		}

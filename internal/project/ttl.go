@@ -18,11 +18,11 @@ import (
 
 // subject is the user to whom the rules for sessions apply: the one of the command or, for root, the owner of the state,
 // so that root does not change what the rules gave a user's sessions.
-func (p *Project) subject() agent.Subject {
+func (f *Files) subject() agent.Subject {
 	uid := os.Getuid()
 	if uid == 0 {
 		uid = *machine.UserID()
-		if info, err := os.Stat(p.Store.Path); err == nil {
+		if info, err := os.Stat(f.Store.Path); err == nil {
 			uid = int(info.Sys().(*syscall.Stat_t).Uid)
 		}
 	}
@@ -31,8 +31,8 @@ func (p *Project) subject() agent.Subject {
 
 // ttlRules returns what the rules of the admins say about the ttl of a session on GPUs of a host. Root is free. A user who
 // may not read the rules has none.
-func (p *Project) ttlRules(live resource.Live) func(host string, gpus []string) (agent.TTL, error) {
-	subject := sync.OnceValue(p.subject)
+func (f *Files) ttlRules(live resource.Live) func(host string, gpus []string) (agent.TTL, error) {
+	subject := sync.OnceValue(f.subject)
 	return func(host string, gpus []string) (agent.TTL, error) {
 		shown, _ := live.Host(host)
 		if shown.Admin.Rules.Path == "" {
@@ -55,8 +55,8 @@ func gpusOf(s resource.Session) []string {
 }
 
 // giveTTL gives sessions without a ttl the default one of the rules.
-func (p *Project) giveTTL(sessions []resource.Session, live resource.Live) {
-	rules := p.ttlRules(live)
+func (f *Files) giveTTL(sessions []resource.Session, live resource.Live) {
+	rules := f.ttlRules(live)
 	for i := range sessions {
 		s := &sessions[i]
 		if s.Lifetime.TTL != 0 {
@@ -94,8 +94,8 @@ func (p *Project) checkTTL(f *preflight.Flight) {
 }
 
 // refuseLonger refuses to extend a session beyond what the rules for some GPUs permit from now.
-func (p *Project) refuseLonger(live resource.Live, host string, gpus []string, left resource.Seconds) error {
-	ttl, err := p.ttlRules(live)(host, gpus)
+func (f *Files) refuseLonger(live resource.Live, host string, gpus []string, left resource.Seconds) error {
+	ttl, err := f.ttlRules(live)(host, gpus)
 	if err != nil || ttl.Max == 0 || left <= ttl.Max {
 		return err
 	}

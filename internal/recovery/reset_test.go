@@ -96,7 +96,7 @@ func TestOwnLineages(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p := &project.Project{Dir: filepath.Dir(here), Store: state.Store{Path: here}}
+			p := &project.Project{Files: project.Files{Dir: filepath.Dir(here), Store: state.Store{Path: here}}}
 			live := bookOf(test.held(here, there)...)
 			v := stateView(p, live)
 			if !strings.Contains(v.Fault, test.fault) || (v.Fault == "") != (test.fault == "") {

@@ -62,7 +62,7 @@ func newHost(t *testing.T, o Options, keys ...string) (*sim.Host, *Client) {
 
 func read(t *testing.T, c *Client) resource.Host {
 	t.Helper()
-	host, err := c.Read(context.Background())
+	host, err := c.Read(context.Background(), resource.MPSSearch{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestHungCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	_, err := client.Read(context.Background())
+	_, err := client.Read(context.Background(), resource.MPSSearch{})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -356,7 +356,7 @@ const char *nvmlErrorString(int code) { return "some error"; }`, "nvmlDeviceGetC
 			}
 			client := New(Options{Library: library})
 			defer client.Close()
-			_, err := client.Read(context.Background())
+			_, err := client.Read(context.Background(), resource.MPSSearch{})
 			if err == nil || !strings.Contains(err.Error(), "no such function") || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}
@@ -369,7 +369,7 @@ func TestSilentChild(t *testing.T) {
 	client := New(Options{Deadline: time.Millisecond})
 	in, out := io.Pipe()
 	client.reads.line = &line{Writer: io.Discard, answers: bufio.NewReader(in), kill: func() { _ = out.Close() }, errors: func() string { return "" }}
-	if _, err := client.Read(context.Background()); err == nil || !strings.Contains(err.Error(), "does not answer within 2.001s and was ended") || !strings.Contains(err.Error(), "dmesg") {
+	if _, err := client.Read(context.Background(), resource.MPSSearch{}); err == nil || !strings.Contains(err.Error(), "does not answer within 2.001s and was ended") || !strings.Contains(err.Error(), "dmesg") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -377,7 +377,7 @@ func TestSilentChild(t *testing.T) {
 func TestNoLibrary(t *testing.T) {
 	client := New(Options{Library: "/nowhere/libnvidia-ml.so.1"})
 	defer client.Close()
-	_, err := client.Read(context.Background())
+	_, err := client.Read(context.Background(), resource.MPSSearch{})
 	if err == nil || !strings.Contains(err.Error(), "/nowhere") || !strings.Contains(err.Error(), "simulate") {
 		t.Errorf("got %v", err)
 	}
@@ -389,7 +389,7 @@ func TestChildDies(t *testing.T) {
 	_, client := newHost(t, Options{}, "h200")
 	read(t, client)
 	client.reads.line.kill()
-	if _, err := client.Read(context.Background()); err == nil || !strings.Contains(err.Error(), "agent process has ended") {
+	if _, err := client.Read(context.Background(), resource.MPSSearch{}); err == nil || !strings.Contains(err.Error(), "agent process has ended") {
 		t.Errorf("got %v", err)
 	}
 	read(t, client)

@@ -92,9 +92,9 @@ func (c *child) close() error {
 	return err
 }
 
-// Read reads the host: GPUs, their settings, slices and processes.
-func (c *Client) Read(ctx context.Context) (resource.Host, error) {
-	answer, err := c.reads.ask(ctx, request{Op: opRead, TimeSlices: c.reads.options.TimeSlices}, readDeadline)
+// Read reads the host: GPUs, their settings, slices and processes, and the MPS daemons that are searched for.
+func (c *Client) Read(ctx context.Context, daemons resource.MPSSearch) (resource.Host, error) {
+	answer, err := c.reads.ask(ctx, request{Op: opRead, TimeSlices: c.reads.options.TimeSlices, Search: daemons}, readDeadline)
 	if err != nil {
 		return resource.Host{}, err
 	}

@@ -255,7 +255,7 @@ func TestReadWaits(t *testing.T) {
 	slow := New(client.reads.options)
 	slow.reads.options.Deadline = 200e6
 	defer slow.Close()
-	if _, err := slow.Read(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d is still changing", os.Getpid())) {
+	if _, err := slow.Read(t.Context(), resource.MPSSearch{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d is still changing", os.Getpid())) {
 		t.Errorf("got %v", err)
 	}
 	done()

@@ -42,6 +42,8 @@ const (
 	opHistory   = "history"
 	opReleased  = "released"
 	opMayChange = "may-change"
+	opRunMPS    = "run-mps"
+	opStopMPS   = "stop-mps"
 )
 
 type request struct {
@@ -61,8 +63,10 @@ type request struct {
 	GPUs     []string            `json:"gpus,omitzero"`     // on which the project could get room, with opQueue
 	Room     []int               `json:"room,omitzero"`     // the memory of each session that it waits for, in MiB, with opQueue
 
-	TimeSlices bool   `json:"timeslices,omitzero"` // read the lengths of time slices, too
-	Known      string `json:"known,omitzero"`      // the stamp of the ledger that the client has, with opLedger
+	TimeSlices bool               `json:"timeslices,omitzero"` // read the lengths of time slices, too
+	Search     resource.MPSSearch `json:"search,omitzero"`     // read these MPS daemons, too
+	Known      string             `json:"known,omitzero"`      // the stamp of the ledger that the client has, with opLedger
+	Daemon     *resource.MPS      `json:"daemon,omitzero"`     // with opRunMPS and opStopMPS
 }
 
 func parse(line []byte) (r request, err error) {
@@ -96,6 +100,13 @@ func (r request) check() error {
 	switch r.Op {
 	case opHello, opRead, opLeaveQueue, opEvent, opLedger, opHistory, opReleased, opMayChange:
 		return nil
+	case opStopMPS, opRunMPS:
+		if r.Daemon == nil {
+			return bad("it does not say which daemon")
+		}
+		if r.Op == opStopMPS {
+			return nil
+		}
 	case opQueue:
 		if len(r.GPUs) == 0 {
 			return bad("it names no GPU")
@@ -144,12 +155,16 @@ func (r request) alters() bool {
 	case opHello, opRead, opClock, opQueue, opLeaveQueue, opEvent:
 		return false
 	}
-	return !r.records()
+	return !r.ofUser()
 }
 
-// records reports whether a request is for records of the host, which need no NVML.
-func (r request) records() bool {
-	return r.Op == opLedger || r.Op == opHistory || r.Op == opReleased || r.Op == opMayChange
+// ofUser reports whether a request is for records of the host or for an MPS daemon, which need no NVML.
+func (r request) ofUser() bool {
+	switch r.Op {
+	case opLedger, opHistory, opReleased, opMayChange, opRunMPS, opStopMPS:
+		return true
+	}
+	return false
 }
 
 // maxRoom bounds how many sessions wait for room with one ticket.

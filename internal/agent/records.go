@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/mps"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -38,13 +39,26 @@ func (c *Client) MayChange(ctx context.Context) ([]resource.ForeignDaemon, error
 	if err != nil || answer.Host == nil {
 		return nil, err
 	}
-	return answer.Host.ForeignMPS, nil
+	return answer.Host.MPS.Foreign, nil
 }
 
-// records answers from the records of the host, for which no GPU is asked.
-func (l *nvmlLibrary) records(r request, answer *response) (err error) {
-	if l.guard != nil { // what its user may read, that user's agent reads
-		return errors.New("an agent of root shows no records")
+// RunMPS starts the MPS daemon of a GPU or a MIG slice by its UUID, or of several GPUs, unless it runs, and sets its
+// defaults. The user's own agent does it: a daemon runs as the user of the sessions.
+func (c *Client) RunMPS(ctx context.Context, uuid string, m resource.MPS) error {
+	_, err := c.reads.ask(ctx, request{Op: opRunMPS, GPU: uuid, Daemon: &m}, changeDeadline)
+	return err
+}
+
+// StopMPS ends an MPS daemon with its servers, and removes its folder. One that does not exist is no error.
+func (c *Client) StopMPS(ctx context.Context, m resource.MPS) error {
+	_, err := c.reads.ask(ctx, request{Op: opStopMPS, Daemon: &m}, changeDeadline)
+	return err
+}
+
+// ofUser does what the agent of the user does, and asks no GPU.
+func (l *nvmlLibrary) ofUser(r request, answer *response) (err error) {
+	if l.guard != nil { // what its user may do, that user's agent does
+		return errors.New("an agent of root shows no records and runs no MPS daemon")
 	}
 	switch r.Op {
 	case opLedger:
@@ -59,6 +73,24 @@ func (l *nvmlLibrary) records(r request, answer *response) (err error) {
 		answer.Released, err = l.book.Released(r.Holder.Lineage)
 	case opMayChange:
 		err = l.book.Writable()
+	case opRunMPS, opStopMPS:
+		err = l.runOrStop(r)
 	}
 	return err
+}
+
+// runOrStop starts or ends an MPS daemon. Where the user may write the ledger, it announces that.
+func (l *nvmlLibrary) runOrStop(r request) error {
+	if l.book.Writable() == nil {
+		if err := l.begin(r.GPU, l.deadline/2); err != nil {
+			return err
+		}
+		defer l.turn.End()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.deadline/2)
+	defer cancel()
+	if r.Op == opRunMPS {
+		return mps.Of(resource.MPSSearch{}).Run(ctx, r.GPU, *r.Daemon)
+	}
+	return mps.Of(resource.MPSSearch{}).Stop(ctx, *r.Daemon)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -92,17 +93,17 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	clear(l.profiles)
 	clear(l.clocks)
 	l.readsTimeSlices(r)
-	if err == nil && r.Op != opHello && !r.records() {
+	if err == nil && r.Op != opHello && !r.ofUser() {
 		err = l.broken
 	}
 	switch {
 	case err != nil, r.Op == opHello:
-	case r.records():
-		err = l.records(r, &answer)
+	case r.ofUser():
+		err = l.ofUser(r, &answer)
 	case r.Op == opRead:
 		// Another agent, whose parent has ended, may still be in the middle of a step.
 		if err = l.book.Quiet(min(deadline, readDeadline) * 3 / 4); err == nil {
-			answer.Host, err = l.readForLine()
+			answer.Host, err = l.readForLine(r.Search)
 		}
 	case r.Op == opClock:
 		answer.Clock, err = l.sampleClock(r.GPU)
@@ -124,15 +125,23 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	return answered(answer, r, err)
 }
 
-func (l *nvmlLibrary) readForLine() (*wireHost, error) {
+func (l *nvmlLibrary) readForLine(daemons resource.MPSSearch) (*wireHost, error) {
 	host, err := l.read()
 	if err != nil {
 		return nil, err
 	}
 	host.Admin = l.admin()
-	if l.guard != nil { // the user cannot read what processes of others serve
+	service := mps.Of(daemons)
+	switch {
+	case l.guard != nil: // the user cannot read what processes of others serve
 		every := prose.Each(host.GPUs, func(g resource.GPU) string { return g.UUID })
 		host.MPS.Foreign = mps.Others(l.guard.uid, strings.Join(every, ","))
+	case daemons.Key != "" && (daemons.Uses || service.Exist()):
+		ctx, cancel := context.WithTimeout(context.Background(), l.deadline/2)
+		defer cancel()
+		if host.MPS, err = service.Read(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return hostToWire(*host), nil
 }

@@ -35,8 +35,7 @@ type wireHost struct {
 	Queue    []resource.Waiting  `json:"queue,omitzero"`
 	Unbooked bool                `json:"unbooked,omitzero"`
 	Admin    resource.Admin      `json:"admin,omitzero"`
-
-	ForeignMPS []resource.ForeignDaemon `json:"foreign_mps,omitzero"`
+	MPS      resource.MPSService `json:"mps,omitzero"`
 }
 
 // wireGPU is a GPU whose model is a place in Models. Its reason for a low clock has another key than in a saved plan.
@@ -88,7 +87,7 @@ func outside(gpu, boot string, all []resource.LiveSlice) {
 
 func hostToWire(h resource.Host) *wireHost {
 	w := &wireHost{Library: h.Library, Driver: h.Driver, BootID: h.BootID, Unusable: h.Unusable, Ledger: prose.Each(h.Ledger, pageToWire),
-		Queue: h.Queue, Unbooked: h.Unbooked, Admin: h.Admin, ForeignMPS: h.MPS.Foreign}
+		Queue: h.Queue, Unbooked: h.Unbooked, Admin: h.Admin, MPS: h.MPS}
 	for _, g := range h.GPUs {
 		kind := slices.IndexFunc(w.Models, func(m resource.Model) bool { return reflect.DeepEqual(m, g.Model) })
 		if kind < 0 {
@@ -104,7 +103,7 @@ func hostToWire(h resource.Host) *wireHost {
 
 func (w wireHost) host() resource.Host {
 	return resource.Host{Library: w.Library, Driver: w.Driver, BootID: w.BootID, Unusable: w.Unusable, Ledger: prose.Each(w.Ledger, wirePage.page),
-		Queue: w.Queue, Unbooked: w.Unbooked, Admin: w.Admin, MPS: resource.MPSService{Foreign: w.ForeignMPS},
+		Queue: w.Queue, Unbooked: w.Unbooked, Admin: w.Admin, MPS: w.MPS,
 		GPUs: prose.Each(w.GPUs, func(g wireGPU) resource.GPU {
 			outside(g.UUID, "", g.Slices)
 			g.GPU.LowClockReason = g.LowClockReason

@@ -64,10 +64,10 @@ type Images interface {
 
 // MPS runs the control daemons of MPS on a host. Both are idempotent.
 type MPS interface {
-	// Run starts the daemon of a GPU or a MIG slice by its UUID, unless it runs, and sets its defaults.
-	Run(ctx context.Context, uuid string, m resource.MPS) error
-	// Stop ends a daemon with its servers, and removes its folder.
-	Stop(ctx context.Context, m resource.MPS) error
+	// RunMPS starts the daemon of a GPU or a MIG slice by its UUID, unless it runs, and sets its defaults.
+	RunMPS(ctx context.Context, uuid string, m resource.MPS) error
+	// StopMPS ends a daemon with its servers, and removes its folder.
+	StopMPS(ctx context.Context, m resource.MPS) error
 }
 
 // Host is what a run changes on one host.
@@ -213,9 +213,9 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		}
 		made.PowerMW, err = r.set(ctx, op)
 	case plan.RunMPS:
-		err = r.mps(op.Host, func(m MPS) error { return m.Run(ctx, served(prior, op), op.MPS) })
+		err = r.mps(op.Host, func(m MPS) error { return m.RunMPS(ctx, served(prior, op), op.MPS) })
 	case plan.StopMPS:
-		err = r.mps(op.Host, func(m MPS) error { return m.Stop(ctx, op.MPS) })
+		err = r.mps(op.Host, func(m MPS) error { return m.StopMPS(ctx, op.MPS) })
 	case plan.CreateSlice:
 		need := resource.Need{SMs: cmp.Or(op.SMs, op.Session.Fit.Got.SMs), MemoryMiB: op.Session.Target.MemoryMiB, Beside: beside(prior, op.Beside)}
 		err = r.gpus(op.Session.Slice.Host, func(g GPUs) error {
@@ -229,7 +229,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 			return made, nil
 		}
 		if s.MPS != "" { // a slice that programs use cannot be destroyed
-			err = r.mps(op.Slice.Host, func(m MPS) error { return m.Stop(ctx, resource.MPS{Folder: s.MPS}) })
+			err = r.mps(op.Slice.Host, func(m MPS) error { return m.StopMPS(ctx, resource.MPS{Folder: s.MPS}) })
 		}
 		if err == nil {
 			slice := resource.LiveSlice{Slice: op.Slice.Place(), Handle: *s.Handle}

@@ -214,9 +214,13 @@ func TestPure(t *testing.T) {
 // clients are the packages that see a host through its agent and its runtimes alone: it may be another machine.
 var clients = []string{"internal/apply", "internal/cli", "internal/observe", "internal/project", "internal/recovery", "internal/render", "internal/selftest", "internal/watch"}
 
-// TestClientsReadNoHost: they read no process and no setting of the kernel, no ledger, and no file of a host's admin.
+// TestClientsReadNoHost: they read no process and no setting of the kernel, no ledger, and no file of a host's admin. Only
+// the agent reaches MPS daemons.
 func TestClientsReadNoHost(t *testing.T) {
 	for _, p := range packages(t) {
+		if slices.Contains(p.Imports, module+"internal/mps") && nameOf(p.ImportPath) != "internal/agent" {
+			t.Errorf("%s imports internal/mps, which is for the agent", p.ImportPath)
+		}
 		if !slices.Contains(clients, nameOf(p.ImportPath)) {
 			continue
 		}
@@ -233,7 +237,7 @@ func TestClientsReadNoHost(t *testing.T) {
 				if !is {
 					return true
 				}
-				if in, named := of.X.(*ast.Ident); named && (in.Name == "ledger" && (of.Sel.Name == "Book" || of.Sel.Name == "SystemDir") || in.Name == "mps" && of.Sel.Name == "Others") {
+				if in, named := of.X.(*ast.Ident); named && in.Name == "ledger" && (of.Sel.Name == "Book" || of.Sel.Name == "SystemDir") {
 					t.Errorf("%s: %s uses %s.%s, which is for the agent", p.ImportPath, name, in.Name, of.Sel.Name)
 				}
 				return true

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -259,6 +260,19 @@ func (h *Host) mayUse(d runtime.Driver, known resource.Prior) bool {
 	return chosen || slices.Contains(heldRuntimes(h.Config.Name, known), d.Name)
 }
 
+// MPS says which MPS daemons a reading of the host finds: those of a state, and all of the user's.
+func (h *Host) MPS(prior resource.Prior) resource.MPSSearch {
+	search := resource.MPSSearch{Key: cmp.Or(h.LedgerDir(), h.Folders)}
+	for _, g := range prior.GPUs {
+		for _, m := range g.All() {
+			if g.Host == h.Config.Name {
+				search.Known = append(search.Known, m.Folder)
+			}
+		}
+	}
+	return search
+}
+
 // Hardware is what observe reads of a host that is not connected: its GPUs. Its block and
 // its folders show which runtime new sessions are likely to have.
 func (h *Host) Hardware() observe.Source {
@@ -385,7 +399,7 @@ func (h *Host) Source(owner resource.Owner, prior resource.Prior) observe.Source
 
 // ForApply is what apply changes of the host.
 func (h *Host) ForApply(owner resource.Owner, holder resource.Holder) apply.Host {
-	a := apply.Host{GPUs: h.Agent.For(holder), MPS: h.MPS(resource.Prior{}), Runtimes: map[string]apply.Runtime{}}
+	a := apply.Host{GPUs: h.Agent.For(holder), MPS: h.Agent, Runtimes: map[string]apply.Runtime{}}
 	for name, runtime := range h.Runtimes(owner) {
 		a.Runtimes[name] = runtime
 		if images, is := runtime.(apply.Images); is {

@@ -85,7 +85,7 @@ func processes() (all []process) {
 			continue
 		}
 		words := strings.Split(strings.TrimRight(read("cmdline"), "\x00"), "\x00")
-		p := process{pid: pid, control: filepath.Base(words[0]) == Name}
+		p := process{pid: pid, control: filepath.Base(words[0]) == resource.MPSControl}
 		if p.control && len(words) == 1 || !p.control && filepath.Base(words[0]) != serverName {
 			continue
 		}
@@ -140,7 +140,7 @@ func (p process) uid() (uid int, known bool) {
 func (p process) installed() bool {
 	path := fmt.Sprintf("/proc/%d/exe", p.pid)
 	program, err := os.Readlink(path)
-	if err != nil || strings.TrimSuffix(filepath.Base(program), " (deleted)") != Name {
+	if err != nil || strings.TrimSuffix(filepath.Base(program), " (deleted)") != resource.MPSControl {
 		return false
 	}
 	info, err := os.Stat(path)

@@ -4,11 +4,14 @@ package mps
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,24 +19,48 @@ import (
 	"syscall"
 	"time"
 
+	"cosplay/internal/ledger"
 	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
-// Name is that of the control program.
-const Name = "nvidia-cuda-mps-control"
-
-// Service runs the daemons of one project on one host.
+// Service runs the daemons of one project on this host.
 type Service struct {
 	Dir   string              // in which each daemon has its folder
 	Known []string            // folders that the state has, wherever they are
 	As    *syscall.Credential // the user of the sessions; nil for the one who runs cosplay
 }
 
+// Of finds and runs the daemons that are searched for, as the user of the sessions. A GPU has its folder for all projects
+// of that user with the same ledger, which gives the whole of it to one project at a time.
+func Of(search resource.MPSSearch) Service {
+	base, as := baseDir()
+	sum := sha256.Sum256([]byte(search.Key))
+	return Service{Dir: filepath.Join(base, hex.EncodeToString(sum[:4])), Known: search.Known, As: as}
+}
+
+// baseDir is the folder of all MPS daemons of a user. Root does not write into the home of the user who called sudo.
+func baseDir() (dir string, as *syscall.Credential) {
+	uid, uidErr := strconv.Atoi(os.Getenv("SUDO_UID"))
+	gid, gidErr := strconv.Atoi(os.Getenv("SUDO_GID"))
+	if os.Geteuid() == 0 && uidErr == nil && gidErr == nil && uid != 0 {
+		return filepath.Join(ledger.SystemDir, "mps"), &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if who, known := user.Current(); err != nil && known == nil {
+			home = who.HomeDir
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "cosplay", "mps"), nil
+}
+
 // Program is the path of the control program; "" where it is missing.
 func Program() string {
-	path, err := exec.LookPath(Name)
+	path, err := exec.LookPath(resource.MPSControl)
 	if err != nil {
 		return ""
 	}
@@ -139,7 +166,7 @@ func (s Service) Run(ctx context.Context, uuid string, want resource.MPS) error 
 	}
 	program := Program()
 	if program == "" {
-		return prose.Advice{What: "there is no " + Name, Fix: resource.InstallMPS}
+		return prose.Advice{What: "there is no " + resource.MPSControl, Fix: resource.InstallMPS}
 	}
 	others := func(p process) bool { return p.control && p.visible != uuid }
 	if _, err := ask(ctx, program, want, "get_server_list"); err != nil || slices.ContainsFunc(using(want), others) {
@@ -171,7 +198,7 @@ func (s Service) start(ctx context.Context, program, uuid string, want resource.
 	command.Env = append(environment(want), "CUDA_VISIBLE_DEVICES="+uuid)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.As}
 	if text, err := command.CombinedOutput(); err != nil {
-		return prose.Advice{What: fmt.Sprintf("%s -d: %v %s", Name, err, strings.TrimSpace(string(text))), Fix: "read " + filepath.Join(want.Logs(), "control.log")}
+		return prose.Advice{What: fmt.Sprintf("%s -d: %v %s", resource.MPSControl, err, strings.TrimSpace(string(text))), Fix: "read " + filepath.Join(want.Logs(), "control.log")}
 	}
 	return wait(ctx, func() error {
 		_, err := ask(ctx, program, want, "get_server_list")

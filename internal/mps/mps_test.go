@@ -22,7 +22,7 @@ func real(t *testing.T) (Service, resource.MPS) {
 	t.Helper()
 	dir, there := need.MPS(t)
 	if !there {
-		t.Skip("there is no " + Name)
+		t.Skip("there is no " + resource.MPSControl)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	short, err := os.MkdirTemp("", "mps") // a Unix socket needs a short path
@@ -255,7 +255,7 @@ func TestOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	installed, users, link := filepath.Join(t.TempDir(), Name), filepath.Join(t.TempDir(), Name), filepath.Join(t.TempDir(), Name)
+	installed, users, link := filepath.Join(t.TempDir(), resource.MPSControl), filepath.Join(t.TempDir(), resource.MPSControl), filepath.Join(t.TempDir(), resource.MPSControl)
 	for _, program := range []string{installed, users} {
 		if err := os.WriteFile(program, data, 0o755); err != nil {
 			t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// GPUReader reads the GPUs of a host.
+// GPUReader reads the GPUs of a host, and the control daemons of MPS that are searched for.
 type GPUReader interface {
-	Read(ctx context.Context) (resource.Host, error)
+	Read(ctx context.Context, daemons resource.MPSSearch) (resource.Host, error)
 }
 
 // BodyLister lists the sessions that exist on a host.
@@ -37,12 +37,6 @@ type EngineReader interface {
 	Inspect(ctx context.Context) (resource.Engine, error)
 }
 
-// MPSReader finds the control daemons of MPS on a host.
-type MPSReader interface {
-	Exist() bool // it may have folders of daemons
-	Read(ctx context.Context) (resource.MPSService, error)
-}
-
 // Source is how to read one host.
 type Source struct {
 	Name      string
@@ -50,8 +44,7 @@ type Source struct {
 	Runtime   string    // the runtime of new sessions: "process", "docker"
 	GPUs      GPUReader // nil where they are not needed
 	Bodies    []BodyLister
-	MPS       MPSReader      // nil if the host has none
-	UsesMPS   bool           // a session of the configuration uses MPS
+	MPS       resource.MPSSearch
 	Engine    EngineReader   // nil if no session needs an engine
 	Leftovers LeftoverLister // nil if no runtime can have leftovers
 	Known     []string       // IDs of the state's sessions on the host
@@ -86,18 +79,11 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		engine                     *resource.Engine
 		containers, leftovers      []resource.Body
 		group                      sync.WaitGroup
-		mps                        resource.MPSService
 		hostErr, engineErr, runErr error
-		mpsErr                     error
 	)
 	group.Go(func() {
-		if source.MPS != nil && (source.UsesMPS || source.MPS.Exist()) {
-			mps, mpsErr = source.MPS.Read(ctx)
-		}
-	})
-	group.Go(func() {
 		if source.GPUs != nil {
-			host, hostErr = source.GPUs.Read(ctx)
+			host, hostErr = source.GPUs.Read(ctx, source.MPS)
 		}
 	})
 	group.Go(func() {
@@ -118,11 +104,10 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		unread, engine, containers, leftovers = nil, nil, source.Assumed, nil
 	}
 	// One error is enough; that of the hardware takes precedence.
-	if err := cmp.Or(hostErr, mpsErr, unread); err != nil {
+	if err := cmp.Or(hostErr, unread); err != nil {
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
 	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime
-	host.MPS = mps
 	host.Engine, host.Bodies, host.Leftovers = engine, containers, leftovers
 	for i := range host.GPUs {
 		g := &host.GPUs[i]

@@ -295,7 +295,7 @@ func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owne
 	if mayFail {
 		s.Assumed = prior.Bodies(c.Name)
 	}
-	s.UsesMPS = p.Intent.UsesMPS(c)
+	s.MPS.Uses = p.Intent.UsesMPS(c)
 	return s, err
 }
 

@@ -107,6 +107,9 @@ func (d Daemons) Without(folder string) Daemons {
 	return d
 }
 
+// MPSControl is the name of the control program.
+const MPSControl = "nvidia-cuda-mps-control"
+
 // InstallMPS is the advice where the control program is missing.
 const InstallMPS = "install the package of NVIDIA's driver that has it: nvidia-cuda-mps (Debian), nvidia-compute-utils (Ubuntu), nvidia-driver-cuda (RHEL)"
 
@@ -134,6 +137,13 @@ type MPSService struct {
 	Dir     string          `json:"dir,omitempty"`     // in which the project's daemons have their folders
 	Own     []MPSDaemon     `json:"own,omitempty"`     // by folder
 	Foreign []ForeignDaemon `json:"foreign,omitempty"` // control daemons that the project does not run
+}
+
+// MPSSearch says which control daemons a reading of a host looks for: none with the zero value.
+type MPSSearch struct {
+	Key   string   `json:"key,omitzero"`   // equal for all projects of a user that share the daemons of a host
+	Known []string `json:"known,omitzero"` // folders that the state has, wherever they are
+	Uses  bool     `json:"uses,omitzero"`  // a session may need one; otherwise those that exist are enough
 }
 
 // MPSDaemon is a folder of the project, with its control daemon.

@@ -16,7 +16,6 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/machine"
-	"cosplay/internal/mps"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -70,17 +69,19 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		c.fail(host.Name, "host", err)
 		return false
 	}
-	live, err := h.Agent.Read(ctx)
+	daemons := h.MPS(resource.Prior{})
+	daemons.Uses = p.Intent.UsesMPS(host)
+	live, err := h.Agent.Read(ctx, daemons)
 	if err != nil {
 		c.fail(host.Name, "NVML", err)
 		return true
 	}
-	if p.Intent.UsesMPS(host) && mps.Program() == "" {
+	if daemons.Uses && live.MPS.Program == "" {
 		grade := Missing
 		if host.Simulate != "" {
 			grade = Notice
 		}
-		c.add(host.Name, "MPS", "there is no "+mps.Name, grade, resource.InstallMPS)
+		c.add(host.Name, "MPS", "there is no "+resource.MPSControl, grade, resource.InstallMPS)
 	}
 	what := "driver " + live.Driver
 	if host.Simulate != "" {

@@ -326,7 +326,7 @@ func bypassed(ctx context.Context, p *project.Project, a *asked) (uint64, error)
 		return sum
 	}
 	before := accounted()
-	now, err := p.Machine.Hosts()[s.Slice.Host].Agent.Read(ctx)
+	now, err := p.Machine.Hosts()[s.Slice.Host].Agent.Read(ctx, resource.MPSSearch{})
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,21 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// TestRootServesNoUser: an agent of root shows no records and runs no MPS daemon, since it could be misled by paths of
+// the user whose agent does both.
+func TestRootServesNoUser(t *testing.T) {
+	dir := t.TempDir()
+	lib := &nvmlLibrary{guard: &guard{uid: 1000, user: "ann"}}
+	for _, op := range []string{opLedger, opHistory, opReleased, opMayChange, opRunMPS, opStopMPS} {
+		answer := lib.handle(request{Op: op, GPU: "GPU-0", Daemon: &resource.MPS{Folder: dir + "/cosplay/mps/00000000/00000000"}}, readDeadline)
+		if answer.Error == nil || !strings.Contains(answer.Error.Message, "an agent of root") {
+			t.Errorf("%s: %+v", op, answer.Error)
+		}
+	}
+}

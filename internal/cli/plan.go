@@ -285,17 +285,14 @@ func loadPlan(path string) (*plan.Saved, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the plan: %w; %s", err, makeOne)
 	}
-	var (
-		saved savedPlan
-		p     plan.Saved
-	)
+	var saved savedPlan
 	switch {
 	case json.Unmarshal(data, &saved) != nil || saved.Checksum == "":
 		return nil, fmt.Errorf("%s is not a saved plan; %s", path, makeOne)
 	case checksum(saved.Plan) != saved.Checksum:
 		return nil, fmt.Errorf("%s was changed after it was saved, so it is not the plan that was shown; %s", path, makeOne)
 	}
-	err = json.Unmarshal(saved.Plan, &p)
+	p, err := plan.Read(saved.Plan)
 	if p.FormatVersion != plan.FormatVersion {
 		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d: another version of cosplay saved it; %s", path, p.FormatVersion, plan.FormatVersion, makeOne)
 	}

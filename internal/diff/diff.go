@@ -33,7 +33,7 @@ type Diff struct {
 	Dropped []resource.Address `json:"dropped,omitempty"`
 
 	// Leftovers are of interrupted runs, of sessions that the state does not know. They are removed.
-	Leftovers []resource.Body `json:"strays,omitempty"`
+	Leftovers []resource.Body `json:"leftovers,omitempty"`
 }
 
 // Action is what happens to a session or a GPU.

@@ -249,8 +249,8 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 }
 
 // FormatVersion is that of a saved plan. Version 1 had the difference and the steps themselves, with each session up
-// to four times.
-const FormatVersion = 2
+// to four times; version 2 had other names for the bodies of a host.
+const FormatVersion = 3
 
 // Saved is a plan as a file keeps it: everything that it was computed from, each session once as it was and once as
 // it will be. Difference and steps are computed again when it is loaded.
@@ -281,6 +281,27 @@ func (p *Plan) Saved(version string) Saved {
 	prior.Key = ""
 	return Saved{FormatVersion: FormatVersion, Cosplay: version, Basis: p.Basis, Partial: p.Partial, Destroys: p.Destroys, Secrets: p.secrets(), Key: p.Key,
 		Variables: p.Variables, Timestamp: p.Timestamp, Desired: p.Desired, Prior: prior, Live: p.live, Options: p.options, First: p.first, Outputs: p.Diff.Outputs, Steps: digest(p.Steps)}
+}
+
+// Read reads a saved plan of this version or of the one before. Any other has its version, and an error if it cannot be read.
+func Read(content []byte) (s Saved, err error) {
+	if err = json.Unmarshal(content, &s); err != nil || s.FormatVersion != FormatVersion-1 {
+		return s, err
+	}
+	var before struct {
+		Live struct {
+			Hosts []struct {
+				Bodies    []resource.Body `json:"containers"`
+				Leftovers []resource.Body `json:"strays"`
+			} `json:"hosts"`
+		} `json:"live"`
+	}
+	err = json.Unmarshal(content, &before)
+	for i, h := range before.Live.Hosts {
+		s.Live.Hosts[i].Bodies, s.Live.Hosts[i].Leftovers = h.Bodies, h.Leftovers
+	}
+	s.FormatVersion = FormatVersion
+	return s, err
 }
 
 // ErrOtherSteps rejects a saved plan whose steps differ from those that the user saw.

@@ -143,8 +143,8 @@ type Host struct {
 	MPS       MPSService `json:"mps,omitzero"`
 	Unbooked  bool       `json:"unbooked,omitempty"` // no ledger is kept, since nothing of the host may be changed
 	Admin     Admin      `json:"admin,omitzero"`
-	Bodies    []Body     `json:"containers,omitempty"` // by session
-	Leftovers []Body     `json:"strays,omitempty"`     // of interrupted runs: containers that never ran, or without an ID their folders
+	Bodies    []Body     `json:"bodies,omitempty"`    // by session
+	Leftovers []Body     `json:"leftovers,omitempty"` // of interrupted runs: containers that never ran, or without an ID their folders
 
 	positions map[string]int // in GPUs, by UUID, as Index left them
 }

@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestReadBefore reads a plan that the format before has saved, and makes the same plan of it.
+func TestReadBefore(t *testing.T) {
+	var file struct{ Plan json.RawMessage }
+	data, err := os.ReadFile("testdata/saved-2.plan")
+	if err == nil {
+		err = json.Unmarshal(data, &file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := Read(file.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bodies := saved.Live.Hosts[0].Bodies; len(bodies) != 1 || bodies[0].Session != "w" {
+		t.Errorf("bodies: %+v", bodies)
+	}
+	made, err := saved.Plan("d4c3052db247d74390b9a3262ec6224b43ef6b59411a15295eb22ef1ca47c8db") // the key of its state
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(made.Steps) == 0 || saved.FormatVersion != FormatVersion {
+		t.Errorf("version %d, %d steps", saved.FormatVersion, len(made.Steps))
+	}
+	stray, err := Read([]byte(strings.Replace(string(file.Plan), `"containers"`, `"strays"`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leftovers := stray.Live.Hosts[0].Leftovers; len(leftovers) != 1 || leftovers[0].Session != "w" {
+		t.Errorf("leftovers: %+v", leftovers)
+	}
+}

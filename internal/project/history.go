@@ -65,7 +65,7 @@ func (p *Project) History(ctx context.Context) (past Past, err error) {
 		}
 	}
 	past.Events, past.Skipped = merged.all, audits.skipped
-	past.live, _ = p.Survey(ctx) // a GPU that cannot be read keeps its UUID
+	past.live, _ = p.ReadHosts(ctx) // a GPU that cannot be read keeps its UUID
 	for i := range past.Events {
 		e := &past.Events[i]
 		for _, h := range past.live.Hosts {

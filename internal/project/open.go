@@ -241,9 +241,9 @@ func simulates(dir string) (string, error) {
 	return shown.Simulates, err
 }
 
-// Survey reads the GPUs and the ledger of each host. If it cannot read a host, it still
+// ReadHosts reads the GPUs and the ledger of each host. If it cannot read a host, it still
 // reads the others.
-func (p *Project) Survey(ctx context.Context) (live resource.Live, failures []error) {
+func (p *Project) ReadHosts(ctx context.Context) (live resource.Live, failures []error) {
 	for _, c := range p.Intent.Hosts {
 		h, err := p.Machine.Open(c)
 		if err == nil {

@@ -25,7 +25,7 @@ type Rebuilt struct {
 // Rebuild computes a lost state from ledgers, labels and hardware. The lineage, or its
 // first characters, selects the project if the ledgers have several for this path.
 func Rebuild(ctx context.Context, p *project.Project, lineage string) (*Rebuilt, error) {
-	live, failures := p.Survey(ctx)
+	live, failures := p.ReadHosts(ctx)
 	if len(failures) > 0 {
 		return nil, errors.Join(failures...) // with a partial state, cosplay would lose the rest
 	}

@@ -64,7 +64,7 @@ func PlanReset(ctx context.Context, p *project.Project, o ResetOptions) (*Reset,
 	if o.Holder == "" && o.GPU == "" && o.Host == "" {
 		r.Killed = p.Killed()
 	}
-	live, failures := p.Survey(ctx)
+	live, failures := p.ReadHosts(ctx)
 	r.Failures = failures
 	r.State = stateView(p, live)
 	chosen, err := chooser(p, o, live)
@@ -273,7 +273,7 @@ func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptio
 			defer func() { _ = lock.Release() }()
 		}
 	}
-	live, _ := p.Survey(ctx)
+	live, _ := p.ReadHosts(ctx)
 	chosen, err := chooser(p, o, live)
 	if err != nil {
 		return notDone(shown, err)
@@ -288,7 +288,7 @@ func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptio
 	}
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true, Audit: p.Audit(now.Prior.Lineage),
 		Observe: func(ctx context.Context) (resource.Live, error) {
-			live, failures := p.Survey(ctx)
+			live, failures := p.ReadHosts(ctx)
 			remains, _, more := remains(ctx, p, now.claim, live)
 			return withContainers(live, remains), errors.Join(append(failures, more...)...)
 		}}

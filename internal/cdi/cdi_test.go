@@ -28,7 +28,7 @@ func TestGolden(t *testing.T) {
 	if slices.Compare(LoaderFolders(), loaderFolders("amd64")) != 0 {
 		t.Skip("the golden files show the folders of amd64")
 	}
-	for name, slice := range map[string]Slice{"mig": mig(9, 0), "whole": {PCI: "00000000:84:00.0"}} {
+	for name, slice := range map[string]Slice{"mig": mig(9, 0), "whole": {GPU: "GPU-1"}} {
 		d, dir := machine(t), t.TempDir()
 		path, err := Write(dir, "worker-3", edits(t, d, slice))
 		check(t, err)

@@ -39,8 +39,8 @@ func machine(t *testing.T) Driver {
 
 // information is what the kernel shows of a GPU.
 func information(minor int) string {
-	return fmt.Sprintf("Model: \t\t NVIDIA H200\nIRQ:   \t\t 88\nGPU UUID: \t GPU-5f3a3b4e\nVideo BIOS: \t 96.00.74.00.11\nBus Type: \t PCIe\n"+
-		"DMA Size: \t 52 bits\nBus Location: \t 0000:84:00.0\nDevice Minor: \t %d\nGPU Firmware: \t 550.163.01\nGPU Excluded:\t No\n", minor)
+	return fmt.Sprintf("Model: \t\t NVIDIA H200\nIRQ:   \t\t 88\nGPU UUID: \t GPU-%[1]d\nVideo BIOS: \t 96.00.74.00.11\nBus Type: \t PCIe\n"+
+		"DMA Size: \t 52 bits\nBus Location: \t 0000:84:00.0\nDevice Minor: \t %[1]d\nGPU Firmware: \t 550.163.01\nGPU Excluded:\t No\n", minor)
 }
 
 func (d Driver) write(t *testing.T, path, text string) {
@@ -92,5 +92,3 @@ func check(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
-
-func pointer(n int) *int { return &n }

@@ -12,9 +12,11 @@ import (
 
 // Slice is the part of a physical GPU that a session gets.
 type Slice struct {
-	PCI             string // as NVML prints it: 00000000:84:00.0
-	GPUInstance     *int   // nil for the whole GPU, like ComputeInstance
-	ComputeInstance *int
+	GPU string // UUID
+
+	// Of a MIG slice:
+	MIG                          bool
+	GPUInstance, ComputeInstance int
 }
 
 // Driver is the NVIDIA driver as the kernel of this machine shows it.
@@ -25,25 +27,20 @@ type Driver struct {
 // Nodes lists the device nodes that give a program access to a slice and to nothing else. For a MIG slice, the GPU's
 // own node permits only what the two capability nodes permit.
 func (d Driver) Nodes(s Slice) ([]File, error) {
-	minor, err := d.minor(s.PCI)
+	minor, err := d.minor(s.GPU)
 	if err != nil {
 		return nil, err
 	}
-	gpu := fmt.Sprintf("/dev/nvidia%d", minor)
 	type node struct{ path, make string }
 	wanted := []node{
 		{"/dev/nvidiactl", "nvidia-smi"},
 		{"/dev/nvidia-uvm", "nvidia-modprobe -u -c0"},
-		{gpu, fmt.Sprintf("nvidia-modprobe -c%d", minor)},
+		{fmt.Sprintf("/dev/nvidia%d", minor), fmt.Sprintf("nvidia-modprobe -c%d", minor)},
 	}
-	capabilities, err := d.capabilities(s, minor)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range capabilities {
+	for _, c := range s.capabilities(minor) {
 		number, err := d.number(c, "DeviceFileMinor")
 		if err != nil {
-			return nil, fmt.Errorf("the MIG slice of the GPU at %s is not there: %w; look with nvidia-smi mig -lci", s.PCI, err)
+			return nil, fmt.Errorf("the MIG slice of the GPU %s is not there: %w; look with nvidia-smi mig -lci", s.GPU, err)
 		}
 		wanted = append(wanted, node{fmt.Sprintf("/dev/nvidia-caps/nvidia-cap%d", number), "nvidia-modprobe -f " + c})
 	}
@@ -64,61 +61,57 @@ func (d Driver) host(path string) string { return filepath.Join("/", d.Root, pat
 
 func (d Driver) node(path string) File { return File{Host: d.host(path), Container: path} }
 
-// capabilities are the files in which the kernel names the nodes of a MIG slice.
-func (d Driver) capabilities(s Slice, minor int) ([]string, error) {
-	if s.GPUInstance == nil && s.ComputeInstance == nil {
-		return nil, nil
+// capabilities are the files in which the kernel names the nodes of a MIG slice of a GPU.
+func (s Slice) capabilities(minor int) []string {
+	if !s.MIG {
+		return nil
 	}
-	if s.GPUInstance == nil || s.ComputeInstance == nil {
-		return nil, fmt.Errorf("a MIG slice of the GPU at %s needs both a GPU instance and a compute instance", s.PCI)
-	}
-	instance := fmt.Sprintf("/proc/driver/nvidia/capabilities/gpu%d/mig/gi%d", minor, *s.GPUInstance)
-	return []string{instance + "/access", fmt.Sprintf("%s/ci%d/access", instance, *s.ComputeInstance)}, nil
+	instance := fmt.Sprintf("/proc/driver/nvidia/capabilities/gpu%d/mig/gi%d", minor, s.GPUInstance)
+	return []string{instance + "/access", fmt.Sprintf("%s/ci%d/access", instance, s.ComputeInstance)}
 }
 
 // minor returns the number in the name of a GPU's node, which can differ from its index.
-func (d Driver) minor(pci string) (int, error) {
-	address, err := kernelAddress(pci)
+func (d Driver) minor(gpu string) (int, error) {
+	const gpus = "/proc/driver/nvidia/gpus"
+	entries, _ := os.ReadDir(d.host(gpus)) // without the folder there is no GPU
+	for _, e := range entries {
+		file := filepath.Join(gpus, e.Name(), "information")
+		uuid, err := d.value(file, "GPU UUID")
+		if err != nil {
+			return 0, fmt.Errorf("find GPU %s: %w", gpu, err)
+		}
+		if uuid == gpu {
+			return d.number(file, "Device Minor")
+		}
+	}
+	return 0, fmt.Errorf("the NVIDIA driver shows no GPU %s in %s; nvidia-smi -L lists the GPUs", gpu, gpus)
+}
+
+// number reads a value that is a number.
+func (d Driver) number(path, key string) (int, error) {
+	value, err := d.value(path, key)
 	if err != nil {
 		return 0, err
 	}
-	minor, err := d.number("/proc/driver/nvidia/gpus/"+address+"/information", "Device Minor")
-	if err != nil {
-		return 0, fmt.Errorf("the NVIDIA driver shows no GPU at %s: %w; look with nvidia-smi -L", pci, err)
+	number, err := strconv.Atoi(value)
+	if err != nil || number < 0 {
+		return 0, fmt.Errorf("%s in %s is %q, not a number", key, path, value)
 	}
-	return minor, nil
+	return number, nil
 }
 
-// kernelAddress converts a PCI address to the kernel's form: NVML writes the domain with eight digits and may use
-// capital letters.
-func kernelAddress(pci string) (string, error) {
-	var domain, bus, device, function uint32
-	n, err := fmt.Sscanf(strings.ToLower(pci), "%x:%x:%x.%x", &domain, &bus, &device, &function)
-	if err != nil || n != 4 {
-		return "", fmt.Errorf("%q is not a PCI address such as 00000000:84:00.0", pci)
-	}
-	return fmt.Sprintf("%04x:%02x:%02x.%x", domain, bus, device, function), nil
-}
-
-// number reads a value from a file with lines such as "Device Minor:       0".
-func (d Driver) number(path, key string) (int, error) {
+// value reads a value from a file with lines such as "Device Minor:       0".
+func (d Driver) value(path, key string) (string, error) {
 	data, err := os.ReadFile(d.host(path))
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	for line := range strings.Lines(string(data)) {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || strings.TrimSpace(name) != key {
-			continue
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
+			return strings.TrimSpace(value), nil
 		}
-		value = strings.TrimSpace(value)
-		number, err := strconv.Atoi(value)
-		if err != nil || number < 0 {
-			return 0, fmt.Errorf("%s in %s is %q, not a number", key, path, value)
-		}
-		return number, nil
 	}
-	return 0, fmt.Errorf("%s has no %s", path, key)
+	return "", fmt.Errorf("%s has no %s", path, key)
 }
 
 func (d Driver) present(path string) error {

@@ -9,7 +9,7 @@ import (
 
 // mig returns the slice on the second GPU of a machine.
 func mig(gi, ci int) Slice {
-	return Slice{PCI: "00000000:84:00.0", GPUInstance: pointer(gi), ComputeInstance: pointer(ci)}
+	return Slice{GPU: "GPU-1", MIG: true, GPUInstance: gi, ComputeInstance: ci}
 }
 
 func TestNodes(t *testing.T) {
@@ -18,9 +18,9 @@ func TestNodes(t *testing.T) {
 		slice Slice
 		want  string
 	}{
-		"a MIG slice":           {mig(9, 0), "/dev/nvidiactl /dev/nvidia-uvm /dev/nvidia1 /dev/nvidia-caps/nvidia-cap84 /dev/nvidia-caps/nvidia-cap85 /dev/nvidia-uvm-tools"},
-		"a whole GPU":           {Slice{PCI: "00000000:84:00.0"}, "/dev/nvidiactl /dev/nvidia-uvm /dev/nvidia1 /dev/nvidia-uvm-tools"},
-		"capitals, long domain": {Slice{PCI: "00010000:C1:00.0"}, "/dev/nvidiactl /dev/nvidia-uvm /dev/nvidia0 /dev/nvidia-uvm-tools"},
+		"a MIG slice":   {mig(9, 0), "/dev/nvidiactl /dev/nvidia-uvm /dev/nvidia1 /dev/nvidia-caps/nvidia-cap84 /dev/nvidia-caps/nvidia-cap85 /dev/nvidia-uvm-tools"},
+		"a whole GPU":   {Slice{GPU: "GPU-1"}, "/dev/nvidiactl /dev/nvidia-uvm /dev/nvidia1 /dev/nvidia-uvm-tools"},
+		"a long domain": {Slice{GPU: "GPU-0"}, "/dev/nvidiactl /dev/nvidia-uvm /dev/nvidia0 /dev/nvidia-uvm-tools"},
 	} {
 		nodes, err := d.Nodes(c.slice)
 		var got []string
@@ -56,12 +56,10 @@ func TestMissingNodes(t *testing.T) {
 		"no unified memory":    {mig(9, 0), "/dev/nvidia-uvm", []string{"there is no /dev/nvidia-uvm", "sudo nvidia-modprobe -u -c0"}},
 		"no node of the GPU":   {mig(9, 0), "/dev/nvidia1", []string{"there is no /dev/nvidia1", "sudo nvidia-modprobe -c1"}},
 		"no capability node":   {mig(9, 0), "/dev/nvidia-caps/nvidia-cap85", []string{"nvidia-cap85", "sudo nvidia-modprobe -f /proc/driver/nvidia/capabilities/gpu1/mig/gi9/ci0/access"}},
-		"no such GPU":          {Slice{PCI: "00000000:85:00.0"}, "", []string{"no GPU at 00000000:85:00.0", "nvidia-smi -L"}},
-		"no address":           {Slice{PCI: "GPU-5f3a3b4e"}, "", []string{"GPU-5f3a3b4e", "00000000:84:00.0"}},
-		"no such GPU instance": {mig(8, 0), "", []string{"MIG slice", "00000000:84:00.0", "nvidia-smi mig -lci"}},
+		"no such GPU":          {Slice{GPU: "GPU-2"}, "", []string{"no GPU GPU-2", "nvidia-smi -L"}},
+		"no such GPU instance": {mig(8, 0), "", []string{"MIG slice", "GPU-1", "nvidia-smi mig -lci"}},
 		"no compute instance":  {mig(9, 1), "", []string{"gi9/ci1/access", "nvidia-smi mig -lci"}},
 		"no number":            {mig(10, 0), "", []string{"has no DeviceFileMinor"}},
-		"half a slice":         {Slice{PCI: "00000000:84:00.0", GPUInstance: pointer(9)}, "", []string{"needs both"}},
 	} {
 		d := machine(t)
 		if c.without != "" {
@@ -85,8 +83,8 @@ func TestNodeThatIsNoDevice(t *testing.T) {
 
 func TestBrokenNumber(t *testing.T) {
 	d := machine(t)
-	for _, text := range []string{"Device Minor: \t N/A\n", "Device Minor: -1\n"} {
-		d.write(t, "/proc/driver/nvidia/gpus/0000:84:00.0/information", text)
+	for _, text := range []string{"N/A", "-1"} {
+		d.write(t, "/proc/driver/nvidia/gpus/0000:84:00.0/information", "GPU UUID: \t GPU-1\nDevice Minor: \t "+text+"\n")
 		if _, err := d.Nodes(mig(9, 0)); err == nil || !strings.Contains(err.Error(), "not a number") {
 			t.Errorf("%q: got %v", text, err)
 		}

@@ -51,41 +51,14 @@ func (in Sessions) RemoveDevice(device string) error {
 func (in Sessions) nodes(s resource.Session, given resource.Handle) ([]cdi.File, error) {
 	var all []cdi.File
 	for _, part := range s.Slices() {
-		pci, err := pciAddress(in.Driver.Root, part.GPU)
-		if err != nil {
-			return nil, err
-		}
-		slice := cdi.Slice{PCI: pci}
-		if !part.Whole() {
-			slice.GPUInstance, slice.ComputeInstance = &given.GPUInstance, &given.ComputeInstance
-		}
-		nodes, err := in.Driver.Nodes(slice)
+		nodes, err := in.Driver.Nodes(cdi.Slice{GPU: part.GPU,
+			MIG: !part.Whole(), GPUInstance: given.GPUInstance, ComputeInstance: given.ComputeInstance})
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, slices.DeleteFunc(nodes, func(n cdi.File) bool { return slices.Contains(all, n) })...)
 	}
 	return all, nil
-}
-
-// pciAddress finds a GPU among those that the driver shows in the kernel's files.
-func pciAddress(root, uuid string) (string, error) {
-	files, err := filepath.Glob(filepath.Join("/", root, "proc/driver/nvidia/gpus/*/information"))
-	if err != nil {
-		return "", err
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("find GPU %s: %w", uuid, err)
-		}
-		for line := range strings.Lines(string(data)) {
-			if key, value, _ := strings.Cut(line, ":"); key == "GPU UUID" && strings.TrimSpace(value) == uuid {
-				return filepath.Base(filepath.Dir(file)), nil
-			}
-		}
-	}
-	return "", fmt.Errorf("the NVIDIA driver shows no GPU %s in /proc/driver/nvidia/gpus; nvidia-smi -L lists the GPUs", uuid)
 }
 
 // driverVersion is in the name of the NVML library's file, or else in a file of the kernel.

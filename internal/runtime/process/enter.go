@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"cosplay/driver"
 	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
+	"cosplay/internal/prose"
 )
 
 // Enter mounts the libraries of the session in dir over the system's, and executes the program at path. It must run
@@ -47,14 +49,21 @@ func dropCapabilities() error {
 }
 
 // layer is what a session puts in front of the loader's folder. The facades are written for paths in that folder,
-// because another user may not enter the session's folder.
+// because another user may not enter the session's folder. After its first error it does nothing more.
 type layer struct {
 	folder string         // the loader's
 	files  map[string]int // files to mount, by path below needs: descriptors, because the mounts hide their paths
+	err    error
 }
 
 // needs is the folder, in the loader's, of the files that the facades need.
 const needs = "cosplay"
+
+// libraries are those that have a facade.
+var libraries = []string{driver.NVML, driver.CUDA}
+
+// realFile is the path, in a folder with the disguise, of the driver's own library.
+func realFile(library string) string { return filepath.Join(disguise.RealDir, library) }
 
 // mountSession replaces the loader's folder by an overlay with the facades in front, and every other library of their
 // names that the loader knows by its facade.
@@ -65,86 +74,46 @@ func mountSession(dir string) error {
 	}
 	others := known(os.ReadFile("/etc/ld.so.cache"))
 	l := layer{folder: folder, files: map[string]int{}}
-	mounted := []string{disguise.UsageFile}
-	for _, library := range libraries {
-		mounted = append(mounted, filepath.Join("real", library))
-	}
-	for _, name := range mounted {
-		fd, err := openPath(filepath.Join(dir, name))
-		if errors.Is(err, fs.ErrNotExist) {
+	for _, name := range append(prose.Each(libraries, realFile), disguise.UsageFile) {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue // without a CUDA driver there is neither its facade nor a usage file
 		}
-		if err != nil {
-			return err
-		}
-		l.files[name] = fd
+		l.files[name] = l.open(path)
 	}
-	if err := mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return err
-	}
-	if err := l.mount(filepath.Join(dir, disguise.FiguresFile)); err != nil {
-		return err
-	}
+	l.mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
+	l.cover(filepath.Join(dir, disguise.FiguresFile))
 	for _, path := range others {
-		facade := filepath.Join(folder, filepath.Base(path))
-		if _, err := os.Stat(path); err != nil || l.files[filepath.Join("real", filepath.Base(path))] == 0 {
-			continue
-		}
-		if err := mount(facade, path, "", unix.MS_BIND, ""); err != nil {
-			return err
+		if _, err := os.Stat(path); err == nil && l.files[realFile(filepath.Base(path))] != 0 {
+			l.mount(filepath.Join(folder, filepath.Base(path)), path, "", unix.MS_BIND, "")
 		}
 	}
-	return nil
+	return l.err
 }
 
-// libraries are those that have a facade.
-var libraries = []string{driver.NVML, driver.CUDA}
-
-// mount mounts the overlay. A file system in memory below it holds the layer.
-func (l layer) mount(figures string) error {
+// cover mounts the overlay. A file system in memory below it holds the layer.
+func (l *layer) cover(figures string) {
 	content, err := os.ReadFile(figures)
-	if err != nil {
-		return err
+	l.err = cmp.Or(l.err, err)
+	behind, below := l.open(l.folder), l.mountsBelow()
+	l.mount("tmpfs", l.folder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755")
+	if l.err == nil {
+		l.err = l.fill(content)
 	}
-	behind, err := openPath(l.folder)
-	if err != nil {
-		return err
-	}
-	below, err := mountsBelow(l.folder)
-	if err != nil {
-		return err
-	}
-	if err := mount("tmpfs", l.folder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
-		return err
-	}
-	if err := l.fill(content); err != nil {
-		return err
-	}
-	front, err := openPath(l.folder)
-	if err != nil {
-		return err
-	}
-	if err := mount("overlay", l.folder, "overlay", 0, "lowerdir="+descriptor(front)+":"+descriptor(behind)); err != nil {
-		return err
-	}
+	l.mount("overlay", l.folder, "overlay", 0, "lowerdir="+descriptor(l.open(l.folder))+":"+descriptor(behind))
 	for path, fd := range below {
-		if err := mount(descriptor(fd), path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-			return err
-		}
+		l.mount(descriptor(fd), path, "", unix.MS_BIND|unix.MS_REC, "")
 	}
 	for name, fd := range l.files {
-		if err := mount(descriptor(fd), filepath.Join(l.folder, needs, name), "", unix.MS_BIND, ""); err != nil {
-			return err
-		}
+		l.mount(descriptor(fd), filepath.Join(l.folder, needs, name), "", unix.MS_BIND, "")
 	}
-	return nil
 }
 
 // fill writes the layer: the facades, the figures file, and an empty file for each one to mount.
-func (l layer) fill(figures []byte) error {
+func (l *layer) fill(figures []byte) error {
 	defer unix.Umask(unix.Umask(0o022)) // every user must read them
 	dir := filepath.Join(l.folder, needs)
-	if err := os.MkdirAll(filepath.Join(dir, "real"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, disguise.RealDir), 0o755); err != nil {
 		return err
 	}
 	files := map[string][]byte{filepath.Join(dir, disguise.FiguresFile): figures}
@@ -152,16 +121,13 @@ func (l layer) fill(figures []byte) error {
 		files[filepath.Join(dir, name)] = nil
 	}
 	for _, library := range libraries {
-		if l.files[filepath.Join("real", library)] == 0 {
+		if l.files[realFile(library)] == 0 {
 			continue
 		}
-		facade, err := disguise.Facade(library, filepath.Join(dir, "real", library), filepath.Join(dir, disguise.FiguresFile))
-		if err != nil {
-			return err
-		}
+		facade, err := disguise.Facade(library, filepath.Join(dir, realFile(library)), filepath.Join(dir, disguise.FiguresFile))
 		path := filepath.Join(l.folder, library)
 		files[path] = facade
-		if err := os.Symlink(library, disguise.Short(path)); err != nil {
+		if err := errors.Join(err, os.Symlink(library, disguise.Short(path))); err != nil {
 			return err
 		}
 	}
@@ -184,25 +150,20 @@ func loaderFolder() (string, error) {
 	return "", fmt.Errorf("libc.so.6 is in none of %s: %w", strings.Join(folders, ", "), fs.ErrNotExist)
 }
 
-// mountsBelow opens what is mounted below a folder, such as the driver's libraries in a container: an overlay leaves
+// mountsBelow opens what is mounted below the folder, such as the driver's libraries in a container: an overlay leaves
 // it out. The session's own libraries stay in front.
-func mountsBelow(folder string) (map[string]int, error) {
+func (l *layer) mountsBelow() map[string]int {
 	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
+	l.err = cmp.Or(l.err, err)
 	below := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		path := strings.Fields(line)[4]
-		name, is := strings.CutPrefix(path, folder+"/")
-		if !is || slices.Contains(libraries, name) || slices.Contains(libraries, name+".1") {
-			continue
-		}
-		if below[path], err = openPath(path); err != nil {
-			return nil, err
+		name, is := strings.CutPrefix(path, l.folder+"/")
+		if is && !slices.Contains(libraries, name) && !slices.Contains(libraries, name+".1") {
+			below[path] = l.open(path)
 		}
 	}
-	return below, nil
+	return below
 }
 
 // known lists the paths in the loader's cache of libraries that have a facade. Paths in the cache end with a zero byte.
@@ -216,19 +177,24 @@ func known(cache []byte, err error) []string {
 	return paths
 }
 
-func openPath(path string) (int, error) {
+func (l *layer) open(path string) (fd int) {
+	if l.err != nil {
+		return 0
+	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
+		l.err = &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return fd, nil
+	return fd
 }
 
 func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-func mount(source, target, kind string, flags uintptr, data string) error {
-	if err := unix.Mount(source, target, kind, flags, data); err != nil {
-		return &fs.PathError{Op: "mount", Path: target, Err: err}
+func (l *layer) mount(source, target, kind string, flags uintptr, data string) {
+	if l.err != nil {
+		return
 	}
-	return nil
+	if err := unix.Mount(source, target, kind, flags, data); err != nil {
+		l.err = &fs.PathError{Op: "mount", Path: target, Err: err}
+	}
 }

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -29,10 +28,11 @@ const (
 	byHook    // what docker run --gpus does
 )
 
-// access is the chosen way, with its name in plan and doctor.
+// access is the chosen way, with its name in plan and doctor, and where there is none, what fixes that.
 type access struct {
 	way   way
 	words string
+	fix   string
 }
 
 // nvidiaRuntime is the name under which NVIDIA's toolkit registers its runtime.
@@ -45,19 +45,21 @@ func (r Runtime) access() access {
 	_, registered := e.info.Runtimes[nvidiaRuntime]
 	switch {
 	case r.SimDir != "":
-		return access{byMount, "simulated library by mount"}
+		return access{way: byMount, words: "simulated library by mount"}
 	case e.ignoresDevices():
-		return access{noWay, "none: " + e.Name() + " ignores requests for devices"}
+		return access{words: "none: " + e.Name() + " ignores requests for devices",
+			fix: "install podman " + podmanDevices + " or later. " + withoutDocker}
 	case e.injects(r.Specs) && cdi.Writable(r.Specs):
-		return access{byEngine, "CDI by the engine"}
+		return access{way: byEngine, words: "CDI by the engine"}
 	case registered && cdi.Writable(r.Specs):
-		return access{byRuntime, "CDI by NVIDIA's runtime"}
+		return access{way: byRuntime, words: "CDI by NVIDIA's runtime"}
 	case hookInstalled() && !e.podman:
-		return access{byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH"}
+		return access{way: byHook, words: "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH"}
 	case (registered || e.podman || len(e.info.CDISpecDirs) > 0) && !cdi.Writable(r.Specs):
-		return access{noWay, "none: " + r.Specs + " cannot be written"}
+		return access{words: "none: " + r.Specs + " cannot be written", fix: "run cosplay as root, " +
+			"or install the hook of NVIDIA's container toolkit: apt-get install nvidia-container-toolkit"}
 	}
-	return access{noWay, "none: NVIDIA's container toolkit is not installed"}
+	return access{words: "none: NVIDIA's container toolkit is not installed", fix: installToolkit}
 }
 
 // injects reports whether the engine reads CDI devices from the folder in which cosplay writes them.
@@ -89,18 +91,10 @@ func hookInstalled() bool {
 
 // usable is an error in words where there is no way.
 func (a access) usable() error {
-	switch {
-	case a.way != noWay:
+	if a.way != noWay {
 		return nil
-	case strings.Contains(a.words, "cannot be written"):
-		return fmt.Errorf("containers have no access to slices here (%s). Fix: run cosplay as root, "+
-			"or install the hook of NVIDIA's container toolkit: apt-get install nvidia-container-toolkit", a.words)
 	}
-	fix := installToolkit
-	if strings.Contains(a.words, "ignores") {
-		fix = "install podman " + podmanDevices + " or later. " + withoutDocker
-	}
-	return errors.New("containers have no access to slices here (" + a.words + "). Fix: " + fix)
+	return fmt.Errorf("containers have no access to slices here (%s). Fix: %s", a.words, a.fix)
 }
 
 // Reaches returns an error if containers have no access to slices.

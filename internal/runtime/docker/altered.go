@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,19 +19,13 @@ import (
 // program ended again and again for started.
 const steady = 10 * time.Second
 
+var states = map[container.ContainerState]string{
+	container.StateRunning: resource.Running, container.StatePaused: resource.Paused, container.StateRestarting: resource.Restarting,
+}
+
 // stateOf is the state of a container. While an engine restarts a container again and again, it may report it as
 // running at any moment.
-func stateOf(status container.ContainerState) string {
-	switch status {
-	case container.StateRunning:
-		return resource.Running
-	case container.StatePaused:
-		return resource.Paused
-	case container.StateRestarting:
-		return resource.Restarting
-	}
-	return resource.Stopped
-}
+func stateOf(status container.ContainerState) string { return cmp.Or(states[status], resource.Stopped) }
 
 // restarts is how often the engine has restarted a container whose program ends again and again; 0 for any other.
 // podman reports a container as ended until it has restarted it, and not who ended it.

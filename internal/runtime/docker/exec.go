@@ -9,10 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -206,11 +203,7 @@ func (x *execution) pass(ctx context.Context, s syscall.Signal) error {
 	if err != nil {
 		return err
 	}
-	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
-	if err != nil {
-		return err
-	}
-	if !strings.Contains(string(groups), x.container) {
+	if !runsHere(pid, x.container) {
 		return fmt.Errorf("process %d is another's", pid)
 	}
 	return syscall.Kill(pid, s)

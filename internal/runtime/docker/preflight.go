@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -56,7 +57,7 @@ func (s survey) checkSSH(session resource.Session, removed map[string]bool) []pr
 	if !ssh.Enabled {
 		return nil
 	}
-	if err := listen(ssh.Bind, 0); err != nil {
+	if err := listens(resource.Port{Bind: ssh.Bind}); err != nil {
 		advice := prose.Advice{What: err.Error(), Fix: "set bind to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its networks"}
 		if errors.Is(err, unix.EADDRNOTAVAIL) {
 			advice.What = fmt.Sprintf("%s is not an address of this machine (ip addr lists them)", ssh.Bind)
@@ -162,21 +163,14 @@ func overlap(a, b string) bool {
 	return one == other || one.Is4() == other.Is4() && (one.IsUnspecified() || other.IsUnspecified())
 }
 
-// listens returns an error if no server can listen at a port.
-func listens(p resource.Port) error {
-	if !p.UDP {
-		return listen(p.Bind, p.Host)
+// listens returns an error if no server can listen at a port; 0 is any.
+func listens(p resource.Port) (err error) {
+	var l io.Closer
+	if address := net.JoinHostPort(p.Bind, strconv.Itoa(p.Host)); p.UDP {
+		l, err = net.ListenPacket("udp", address)
+	} else {
+		l, err = net.Listen("tcp", address)
 	}
-	l, err := net.ListenPacket("udp", net.JoinHostPort(p.Bind, strconv.Itoa(p.Host)))
-	if err != nil {
-		return err
-	}
-	return l.Close()
-}
-
-// listen returns an error if no server can listen on an address; port 0 is any.
-func listen(bind string, port int) error {
-	l, err := net.Listen("tcp", net.JoinHostPort(bind, strconv.Itoa(port)))
 	if err != nil {
 		return err
 	}

@@ -73,13 +73,15 @@ func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
 	return image, nil
 }
 
-// turn waits until few enough sessions are being prepared: with more, each takes longer, up to its timeout.
-func (e *Engine) turn(ctx context.Context) (done func(), err error) {
+// atTurn starts a container once few enough sessions are being prepared: with more, each takes longer, up to its
+// timeout.
+func (e *Engine) atTurn(ctx context.Context, start func() (launched, error)) (launched, error) {
 	select {
 	case e.turns <- struct{}{}:
-		return func() { <-e.turns }, nil
+		defer func() { <-e.turns }()
+		return start()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return launched{}, context.Cause(ctx)
 	}
 }
 

@@ -224,8 +224,5 @@ func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	_, err := r.Engine.client.ContainerUpdate(ctx, there.ID, container.UpdateConfig{Resources: limits, RestartPolicy: restartPolicy(s.Spec)})
-	if err != nil {
-		return r.Engine.explain("setting the limits of the container "+s.BodyName(), err, about(s, 0))
-	}
-	return nil
+	return r.Engine.explain("setting the limits of the container "+s.BodyName(), err, about(s, 0))
 }

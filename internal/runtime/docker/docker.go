@@ -36,10 +36,8 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 	if r.Owner.Lineage == "" {
 		ctx, cancel := soon(ctx)
 		defer cancel()
-		if _, err := r.Engine.client.Ping(ctx); err != nil {
-			return nil, r.Engine.explain("asking the Docker engine", err, subject{})
-		}
-		return nil, nil
+		_, err := r.Engine.client.Ping(ctx)
+		return nil, r.Engine.explain("asking the Docker engine", err, subject{})
 	}
 	return r.list(ctx, "")
 }
@@ -61,17 +59,7 @@ func (r Runtime) One(ctx context.Context, session string) ([]resource.Body, erro
 
 // summary is a container as a list has it.
 func summary(there *container.InspectResponse) container.Summary {
-	s := container.Summary{ID: there.ID, Names: []string{there.Name}, ImageID: there.Image, Labels: there.Config.Labels, Mounts: there.Mounts}
-	if there.NetworkSettings == nil {
-		return s
-	}
-	for port, bindings := range there.NetworkSettings.Ports {
-		for _, b := range bindings {
-			public, _ := strconv.ParseUint(b.HostPort, 10, 16)
-			s.Ports = append(s.Ports, container.Port{PrivatePort: uint16(port.Int()), PublicPort: uint16(public), Type: port.Proto()})
-		}
-	}
-	return s
+	return container.Summary{ID: there.ID, Names: []string{there.Name}, ImageID: there.Image, Labels: there.Config.Labels, Mounts: there.Mounts}
 }
 
 // list lists the containers of a session, or of all.
@@ -118,13 +106,10 @@ func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, err
 func (r Runtime) body(f container.Summary, there *container.InspectResponse) resource.Body {
 	c := r.container(f.ID, f.ImageID, there.State.Status, f.Labels)
 	c.Unstarted = there.State.Status == container.StateCreated
-	for _, port := range f.Ports {
-		if port.Type == "tcp" && port.PrivatePort == sshPort {
-			c.SSHPort = int(port.PublicPort)
-		}
-	}
-	if c.State == resource.Stopped { // a list has the ports of running containers only
+	if c.State == resource.Stopped { // the engine publishes the ports of running containers only
 		c.SSHPort = publishedPort(there)
+	} else if there.NetworkSettings != nil {
+		c.SSHPort = sshPortOf(there.NetworkSettings.Ports)
 	}
 	if c.Restarts = r.Engine.restarts(there); c.Restarts > 0 {
 		c.State = resource.Restarting

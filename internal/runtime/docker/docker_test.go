@@ -199,7 +199,7 @@ func TestTurns(t *testing.T) {
 	<-full
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := e.turn(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := e.atTurn(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the context ended: %v", err)
 	}
 	time.Sleep(100 * time.Millisecond) // for those who do not wait for their turn

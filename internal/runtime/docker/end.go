@@ -78,10 +78,8 @@ func (r Runtime) End(ctx context.Context, session, message string, grace time.Du
 	seconds := int(grace / time.Second)
 	ctx, cancel := within(ctx, grace+removeTime)
 	defer cancel()
-	if err := r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{Timeout: &seconds}); err != nil {
-		return r.Engine.explain("stopping the container "+r.called(session), err, subject{name: r.called(session)})
-	}
-	return nil
+	err = r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{Timeout: &seconds})
+	return r.Engine.explain("stopping the container "+r.called(session), err, subject{name: r.called(session)})
 }
 
 func (e *Engine) tell(ctx context.Context, id, message string) {

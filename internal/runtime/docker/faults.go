@@ -109,13 +109,14 @@ func within(ctx context.Context, limit time.Duration) (context.Context, context.
 	return context.WithTimeoutCause(ctx, limit, lateError{limit})
 }
 
-// explain says what an error of the engine means, and how to fix it.
+// explain says what an error of the engine means, and how to fix it. Without an error it returns none.
 func (e *Engine) explain(doing string, err error, about subject) error {
 	advise := func(what, fix string) error {
 		return prose.Advice{What: e.words(doing+": "+what) + " (the engine says: " + brief(err) + ")", Fix: e.words(fix), Cause: err}
 	}
-	said := err.Error()
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded): // Go's text for it says neither who nor how long
@@ -123,6 +124,7 @@ func (e *Engine) explain(doing string, err error, about subject) error {
 		return prose.Advice{What: e.words(doing + ": the engine does not answer" + late.limit()), Cause: err,
 			Fix: e.words("check it (docker ps, journalctl -u docker), restart it if it hangs (sudo systemctl restart docker), and run the same command again")}
 	}
+	said := err.Error()
 	for _, f := range faults {
 		sign := regexp.MustCompile(f.sign)
 		caught := sign.FindStringSubmatchIndex(said)

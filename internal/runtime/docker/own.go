@@ -137,10 +137,7 @@ func (e *Engine) containers(ctx context.Context, doing string, matching ...filte
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	found, err := e.client.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(matching...)})
-	if err != nil {
-		return nil, e.explain(doing, err, subject{})
-	}
-	return found, nil
+	return found, e.explain(doing, err, subject{})
 }
 
 // claimed are the containers whose labels name this state and host.
@@ -249,10 +246,9 @@ func (r Runtime) rename(ctx context.Context, s resource.Session, there *containe
 	}
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	if err := r.Engine.client.ContainerRename(ctx, there.ID, s.BodyName()); err != nil {
-		return r.Engine.explain("giving the container "+strings.TrimPrefix(there.Name, "/")+" its name "+s.BodyName(), err, subject{name: s.BodyName()})
-	}
-	return nil
+	err := r.Engine.client.ContainerRename(ctx, there.ID, s.BodyName())
+	doing := "giving the container " + strings.TrimPrefix(there.Name, "/") + " its name " + s.BodyName()
+	return r.Engine.explain(doing, err, subject{name: s.BodyName()})
 }
 
 // runsHere reports whether a process of this machine runs in a container: its control group has the container's ID in its

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/go-connections/nat"
 )
 
 // choosePort is a port for ssh that no program listens at and that no stopped container of cosplay has: of any
@@ -63,12 +64,16 @@ func freePort(bind string, preferred int) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// publishedPort is the port on the host that a container has for ssh; 0 is none.
+// publishedPort is the port on the host that a container has for ssh, running or not; 0 is none.
 func publishedPort(there *container.InspectResponse) int {
 	if there.HostConfig == nil {
 		return 0
 	}
-	for _, binding := range there.HostConfig.PortBindings[sshNAT] {
+	return sshPortOf(there.HostConfig.PortBindings)
+}
+
+func sshPortOf(ports nat.PortMap) int {
+	for _, binding := range ports[sshNAT] {
 		if port, err := strconv.Atoi(binding.HostPort); err == nil {
 			return port
 		}

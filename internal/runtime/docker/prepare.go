@@ -52,7 +52,7 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 		return resource.Body{}, err
 	}
 	var made resource.Body
-	c, err := r.launch(ctx, access, s, given)
+	c, err := r.Engine.atTurn(ctx, func() (launched, error) { return r.launch(ctx, access, s, given) })
 	if err == nil {
 		made, err = r.complete(ctx, s, given.UUID, c)
 	}
@@ -71,13 +71,8 @@ type launched struct {
 	loops bool       // its program has ended again and again
 }
 
-// launch creates and starts a session's container as far as that is necessary, when it is its turn at the engine.
+// launch creates and starts a session's container as far as that is necessary.
 func (r Runtime) launch(ctx context.Context, access access, s resource.Session, given resource.Handle) (launched, error) {
-	done, err := r.Engine.turn(ctx)
-	if err != nil {
-		return launched{}, err
-	}
-	defer done()
 	there, err := r.find(ctx, s.ID)
 	if err == nil && there != nil {
 		err = r.rename(ctx, s, there)
@@ -145,7 +140,11 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 	kept := s.Spec.SSH.Kept
 	if there != nil {
 		if keeps {
-			c, err := r.revive(ctx, s, there)
+			var c launched
+			err := r.hold(ctx, s, there)
+			if err == nil {
+				c, err = r.rouse(ctx, s, there)
+			}
 			if !portTaken(err) || s.Spec.SSH.Port != 0 {
 				return c, err
 			}
@@ -175,13 +174,6 @@ func counts(there *container.InspectResponse) bool {
 
 func mounts(there *container.InspectResponse, at string) bool {
 	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == at })
-}
-
-func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (launched, error) {
-	if err := r.hold(ctx, s, there); err != nil {
-		return launched{}, err
-	}
-	return r.rouse(ctx, s, there)
 }
 
 // make creates a container and starts it. If that fails, it removes the container.
@@ -323,14 +315,14 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 	defer cancel()
 	for wait := time.Duration(0); ; wait = min(wait+10*time.Millisecond, 200*time.Millisecond) {
 		err := e.client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-		switch {
-		case err == nil, errdefs.IsNotFound(err):
+		if errdefs.IsNotFound(err) {
 			return nil
-		case !errdefs.IsConflict(err) || !strings.Contains(err.Error(), "already in progress"):
-			return e.explain("removing the container "+short(id), err, subject{})
 		}
-		if ended := pause(ctx, wait); ended != nil {
-			return e.explain("removing the container "+short(id), ended, subject{})
+		if errdefs.IsConflict(err) && strings.Contains(err.Error(), "already in progress") {
+			if err = pause(ctx, wait); err == nil {
+				continue
+			}
 		}
+		return e.explain("removing the container "+short(id), err, subject{})
 	}
 }

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/docker/docker/api/types/container"
 
@@ -34,7 +33,7 @@ func (r Runtime) Start(ctx context.Context, s resource.Session) (resource.Body, 
 		return resource.Body{}, err
 	}
 	s.Stopped = false
-	c, err := r.wake(ctx, s, there)
+	c, err := r.Engine.atTurn(ctx, func() (launched, error) { return r.rouse(ctx, s, there) })
 	if err != nil {
 		return resource.Body{}, err
 	}
@@ -43,16 +42,6 @@ func (r Runtime) Start(ctx context.Context, s resource.Session) (resource.Body, 
 		return body, err
 	}
 	return body, r.Rewrite(s.ID, func(s *resource.Session) { s.Stopped = false })
-}
-
-// wake starts a container that exists, when it is its turn at the engine.
-func (r Runtime) wake(ctx context.Context, s resource.Session, there *container.InspectResponse) (launched, error) {
-	done, err := r.Engine.turn(ctx)
-	if err != nil {
-		return launched{}, err
-	}
-	defer done()
-	return r.rouse(ctx, s, there)
 }
 
 // rouse makes a container that exists run as it was made to.
@@ -75,8 +64,6 @@ func (r Runtime) resume(ctx context.Context, session string, there *container.In
 	if !there.State.Paused {
 		return nil
 	}
-	if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {
-		return r.Engine.explain(fmt.Sprintf("resuming the container %s", r.called(session)), err, subject{name: r.called(session)})
-	}
-	return nil
+	err := r.Engine.client.ContainerUnpause(ctx, there.ID)
+	return r.Engine.explain("resuming the container "+r.called(session), err, subject{name: r.called(session)})
 }

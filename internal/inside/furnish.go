@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,8 +61,8 @@ func (in Sessions) Furnish(s resource.Session, given resource.Handle, g Grant, c
 		shared.Replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
 		shared.Replace(filepath.Join(inside, driverFile), nil, 0o644),
 		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.AllFigures(s, given)...),
-		disguise.CopyPython(in.Base, inside, s),
-		disguise.LinkProbes(in.Base, inside),
+		disguise.CopyPython(in.Folders, inside, s),
+		disguise.LinkProbes(in.Folders, inside),
 		in.hide(s, g.Env),
 	)
 	if err == nil && g.CUDA {
@@ -178,7 +177,7 @@ func (in Sessions) share(path string, file func() (*shared.File, error)) error {
 	if err != nil {
 		return err
 	}
-	return f.Link(in.Base, path)
+	return f.Link(in.Folders, path)
 }
 
 // Seal records what of a session's folder a check of files covers.
@@ -221,19 +220,7 @@ func (in Sessions) libraries(cuda bool) []string {
 
 // Interior is what the session's programs should find.
 func (in Sessions) Interior(s resource.PriorSession) (runtime.Interior, error) {
-	inside := in.Inside(s.ID)
-	if err := disguise.LinkProbes(in.Base, inside); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing container
-		return runtime.Interior{}, err
-	}
-	interior := runtime.Interior{
-		OwnRoot: true, Env: in.Environment(s.Session, s.SliceID(), nil),
-		Who: path.Join(initd.Dir, driver.Who), Probe: path.Join(initd.Dir, driver.Probe),
-	}
-	if present(filepath.Join(inside, cudaFacadeFile)) {
-		interior.UsageFile = filepath.Join(inside, UsageFile)
-	}
-	if disguise.NeedsPython(s.Session) {
-		interior.PythonIn = InContainer(disguise.PythonDir)
-	}
-	return interior, nil
+	interior, err := in.InteriorAt(initd.Dir, s.Session, present(filepath.Join(in.Inside(s.ID), cudaFacadeFile)))
+	interior.OwnRoot, interior.Env = true, in.Environment(s.Session, s.SliceID(), nil)
+	return interior, err
 }

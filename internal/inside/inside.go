@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,15 +26,15 @@ import (
 
 // Sessions are those of one state on one host that are in containers.
 type Sessions struct {
-	Base    string         // the folder that holds the session folders of this state and host
-	Host    string         // its name in the configuration
-	Owner   resource.Owner // of the containers
-	Library string         // absolute path of the host's NVML library; "" is the system's
-	SimDir  string         // the folder of a simulated host, its library and state in it; "" for hardware
-	Version string         // of cosplay
-
+	runtime.Host
 	Specs  string     // the folder of CDI specifications
 	Driver cdi.Driver // NVIDIA's, of this machine
+}
+
+// On are the sessions in containers on a host.
+func On(h runtime.Host) Sessions {
+	h.Shown = Dir
+	return Sessions{Host: h, Specs: cdi.Dir}
 }
 
 // The files of a session's folder: what the container sees under initd.Dir, and beside it the session itself, for a
@@ -68,12 +67,6 @@ func behind(library string) string {
 // InContainer is the path in a container of a file of the inside folder.
 func InContainer(file string) string { return path.Join(initd.Dir, file) }
 
-// Folder is the path of a session's folder.
-func (in Sessions) Folder(session string) string { return filepath.Join(in.Base, session) }
-
-// Inside is the path of the folder that the container sees under initd.Dir.
-func (in Sessions) Inside(session string) string { return filepath.Join(in.Folder(session), Dir) }
-
 func (in Sessions) empty(session string) string { return filepath.Join(in.Folder(session), EmptyDir) }
 
 // MAC is a message authentication code of some words, which only the owner of the state can make.
@@ -85,17 +78,6 @@ func (in Sessions) MAC(words ...string) []byte {
 	sum := hmac.New(sha256.New, []byte(in.Owner.Key))
 	sum.Write(content)
 	return sum.Sum(nil)
-}
-
-// Usage is what the programs of a session use of its GPU's memory. That of a session without the disguise of CUDA is
-// fs.ErrNotExist.
-func (in Sessions) Usage(session string) (disguise.Usage, error) {
-	return disguise.ReadUsage(filepath.Join(in.Inside(session), UsageFile))
-}
-
-// Reports are what the programs of sessions did, by the index of each session whose programs report it.
-func (in Sessions) Reports(sessions []string) iter.Seq2[int, resource.Report] {
-	return disguise.ReadReports(in.Base, filepath.Join(Dir, reportFile), sessions)
 }
 
 // Recorded is the session in a session's folder, as it was furnished; none if the folder is missing or damaged.
@@ -155,15 +137,6 @@ func MakeWorkspace(path string, user resource.User) error {
 			return fmt.Errorf("giving the workspace to %s: %w", user.Name, err)
 		}
 	}
-	return nil
-}
-
-// Clear removes a session's folder, and the shared one with the last session.
-func (in Sessions) Clear(session string) error {
-	if err := os.RemoveAll(in.Folder(session)); err != nil {
-		return fmt.Errorf("removing the session folder: %w", err)
-	}
-	shared.Remove(in.Base)
 	return nil
 }
 

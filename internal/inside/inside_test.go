@@ -17,6 +17,7 @@ import (
 	"cosplay/internal/cdi"
 	"cosplay/internal/initd"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 	"cosplay/internal/shared"
 )
 
@@ -31,7 +32,7 @@ const hostName = "lab"
 
 func sessions(t *testing.T) Sessions {
 	t.Helper()
-	return Sessions{Base: filepath.Join(t.TempDir(), "sessions"), Host: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}}
+	return On(runtime.Host{Folders: filepath.Join(t.TempDir(), "sessions"), Name: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}})
 }
 
 // session has jane as its user.
@@ -71,7 +72,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("cosplay-init gets %+v, %v", c, err)
 	}
 	// A program that a crash has left incomplete is repaired by the next process.
-	program, err := filepath.Glob(filepath.Join(in.Base, shared.Dir, "cosplay-init-*"))
+	program, err := filepath.Glob(filepath.Join(in.Folders, shared.Dir, "cosplay-init-*"))
 	check(t, err)
 	if len(program) != 1 {
 		t.Fatalf("shared programs: %v", program)
@@ -82,7 +83,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("in the folder: %v", entries)
 	}
 	check(t, in.Clear(s.ID))
-	if _, err := os.Stat(in.Base); err == nil {
+	if _, err := os.Stat(in.Folders); err == nil {
 		t.Error("the shared folder stays")
 	}
 }
@@ -128,7 +129,7 @@ func TestSecretsInFolder(t *testing.T) {
 		check(t, in.Furnish(s, resource.Handle{UUID: "MIG-1"}, granted, nil))
 	}
 	var holders []string
-	check(t, filepath.Walk(in.Base, func(path string, info os.FileInfo, err error) error {
+	check(t, filepath.Walk(in.Folders, func(path string, info os.FileInfo, err error) error {
 		if err != nil || info.IsDir() || strings.Contains(path, shared.Dir) {
 			return err
 		}
@@ -168,12 +169,12 @@ func TestSecretsInFolder(t *testing.T) {
 
 // TestHostKey: the key stays the same over a replacement, and is each session's and each state's own.
 func TestHostKey(t *testing.T) {
-	in := Sessions{Host: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}}
+	in := On(runtime.Host{Name: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}})
 	key := in.HostKey("worker-0")
 	other := in
 	other.Owner.Key = "other"
 	elsewhere := in
-	elsewhere.Host = "elsewhere"
+	elsewhere.Host.Name = "elsewhere"
 	if key != in.HostKey("worker-0") || !strings.HasPrefix(key, "ssh-ed25519 ") {
 		t.Errorf("the key is %q, then %q", key, in.HostKey("worker-0"))
 	}
@@ -204,7 +205,7 @@ func TestOwnFolder(t *testing.T) {
 		{"/home/jane", "/home/jane/sessions", ""},
 		{"/p", "/p2/.cosplay/sessions", ""},
 	} {
-		in := Sessions{Base: c.base}
+		in := On(runtime.Host{Folders: c.base})
 		if got := in.ownFolder(c.workspace); got != c.want {
 			t.Errorf("of %s in %s: %q, want %q", c.base, c.workspace, got, c.want)
 		}

@@ -70,7 +70,7 @@ func (in Sessions) ownFolder(workspace string) string {
 		}
 		return path
 	}
-	inside, err := filepath.Rel(resolved(workspace), resolved(in.Base))
+	inside, err := filepath.Rel(resolved(workspace), resolved(in.Folders))
 	if err != nil || !filepath.IsLocal(inside) {
 		return ""
 	}

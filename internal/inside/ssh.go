@@ -18,7 +18,7 @@ import (
 // hostKey is the host key of a session. It is derived, not kept: it stays the same when the container is replaced,
 // and known_hosts follows from the state alone.
 func (in Sessions) hostKey(session string) ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(in.MAC("host key", in.Host, session))
+	return ed25519.NewKeyFromSeed(in.MAC("host key", in.Name, session))
 }
 
 // HostKey is the public half of a session's host key, as in authorized_keys.

@@ -47,16 +47,6 @@ type Connection interface {
 	Close() error
 }
 
-// Host is where a runtime runs the sessions of one state.
-type Host struct {
-	Name    string         // in the configuration
-	Folders string         // path of the folder for files of its sessions, before a runtime's suffix
-	Owner   resource.Owner // of the sessions
-	Library string         // absolute path of the host's NVML library; "" is the system's
-	SimDir  string         // folder of a simulated host; "" for hardware
-	Version string         // of cosplay
-}
-
 // Runtime runs the sessions of one state on one host.
 type Runtime interface {
 	// Prepare creates the body of a session, or brings it up to date. given is the

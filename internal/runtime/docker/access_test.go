@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/inside"
 	"cosplay/internal/need"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 func TestAccess(t *testing.T) {
@@ -46,7 +47,7 @@ func TestAccess(t *testing.T) {
 		{"nothing", system.Info{}, writable, "", "", noWay, "none: NVIDIA's container toolkit is not installed", "nvidia-ctk runtime configure"},
 	} {
 		t.Setenv("PATH", c.path)
-		r := Runtime{Engine: &Engine{info: c.info}, Sessions: inside.Sessions{SimDir: c.simDir, Specs: c.specs}}
+		r := Runtime{Engine: &Engine{info: c.info}, Sessions: inside.Sessions{Host: runtime.Host{SimDir: c.simDir}, Specs: c.specs}}
 		got := r.access()
 		if got.way != c.way || got.words != c.words {
 			t.Errorf("%s: %+v", c.name, got)
@@ -95,8 +96,9 @@ func onMachine(t *testing.T, connected *Engine, specs string) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{Runtime: Runtime{Engine: connected, Sessions: inside.Sessions{
-		Base: filepath.Join(dir, "sessions"), Host: hostName, Owner: resource.Owner{Lineage: random(), Key: "key"},
-		Library: install(t, filepath.Join(dir, "lib")), Specs: specs, Driver: cdi.Driver{Root: filepath.Join(dir, "root")},
+		Host: runtime.Host{Folders: filepath.Join(dir, "sessions"), Name: hostName, Shown: inside.Dir,
+			Owner: resource.Owner{Lineage: random(), Key: "key"}, Library: install(t, filepath.Join(dir, "lib"))},
+		Specs: specs, Driver: cdi.Driver{Root: filepath.Join(dir, "root")},
 	}}}
 	t.Cleanup(func() { w.sweep(t) })
 	const gpu, caps = "proc/driver/nvidia/gpus/0000:84:00.0/information", "proc/driver/nvidia/capabilities/gpu1/mig/gi9/"
@@ -307,7 +309,7 @@ func TestHookOfSeveralGPUs(t *testing.T) {
 		ID: "one", Slice: resource.Slice{Host: hostName, GPU: "GPU-2"}, More: []resource.Slice{{Host: hostName, GPU: "GPU-0"}},
 		Program: resource.Program{Env: map[string]string{resource.LoaderVariable: "/mine"}},
 	}
-	r := Runtime{Engine: &Engine{}, Sessions: inside.Sessions{Base: t.TempDir(), Library: install(t, t.TempDir())}}
+	r := Runtime{Engine: &Engine{}, Sessions: inside.On(runtime.Host{Folders: t.TempDir(), Library: install(t, t.TempDir())})}
 	g, err := r.grant(context.Background(), access{way: byHook}, s, resource.Handle{UUID: "GPU-2"}, true)
 	check(t, err)
 	if len(g.devices) != 1 || !slices.Equal(g.devices[0].DeviceIDs, []string{"GPU-2", "GPU-0"}) {

@@ -21,6 +21,7 @@ import (
 
 	"cosplay/internal/inside"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 // TestFind: the engine is found as the docker command finds it.
@@ -128,7 +129,7 @@ func TestSilentEngine(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
 		<-r.Context().Done()
 	})
-	r := Runtime{Engine: e, Sessions: inside.Sessions{Base: t.TempDir(), Host: hostName, SimDir: t.TempDir()}}
+	r := Runtime{Engine: e, Sessions: inside.On(runtime.Host{Folders: t.TempDir(), Name: hostName, SimDir: t.TempDir()})}
 	_, err = r.List(ctx)
 	late("asking whether it is there", err)
 	r.Owner = resource.Owner{Lineage: "l", Key: "key"}

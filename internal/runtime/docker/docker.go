@@ -16,7 +16,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
 
-	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
 	"cosplay/internal/inside"
 	"cosplay/internal/plan"
@@ -122,7 +121,7 @@ func (r Runtime) body(f container.Summary, there *container.InspectResponse) res
 }
 
 func (r Runtime) container(id, image string, state container.ContainerState, l map[string]string) resource.Body {
-	c := resource.Body{ID: id, Image: image, Session: l[labelSession], Host: r.Host, Runtime: name,
+	c := resource.Body{ID: id, Image: image, Session: l[labelSession], Host: r.Host.Name, Runtime: name,
 		State: stateOf(state), Hash: l[labelHash], SliceID: l[labelSlice], SecretsInEnv: l[labelPrivate] == ""}
 	c.Serial, _ = strconv.Atoi(l[labelSerial]) // an older cosplay set none: 0
 	return c
@@ -226,6 +225,6 @@ var Driver = runtime.Driver{
 func (e *Engine) Open(h runtime.Host) runtime.Runtime { return e.open(h) }
 
 func (e *Engine) open(h runtime.Host) Runtime {
-	return Runtime{Engine: e, Sessions: inside.Sessions{Base: h.Folders + folderSuffix, Host: h.Name, Owner: h.Owner, Library: h.Library,
-		SimDir: h.SimDir, Version: h.Version, Specs: cdi.Dir}}
+	h.Folders += folderSuffix
+	return Runtime{Engine: e, Sessions: inside.On(h)}
 }

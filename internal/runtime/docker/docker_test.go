@@ -92,7 +92,7 @@ func TestLifecycle(t *testing.T) {
 	if all := w.labelled(t); len(all) != 0 {
 		t.Errorf("left: %+v", all)
 	}
-	if _, err := os.Stat(w.Base); err == nil {
+	if _, err := os.Stat(w.Folders); err == nil {
 		t.Error("the folder of the sessions stays")
 	}
 	if _, err := os.Stat(keep); err != nil {
@@ -161,7 +161,7 @@ func TestManyAtOnce(t *testing.T) {
 	for _, err := range errs {
 		check(t, err)
 	}
-	if _, err := os.Stat(w.Base); err == nil {
+	if _, err := os.Stat(w.Folders); err == nil {
 		t.Error("the folder of the sessions stays")
 	}
 }
@@ -186,7 +186,7 @@ func TestTurns(t *testing.T) {
 		mu.Unlock()
 		http.Error(w, "{}", http.StatusInternalServerError)
 	})
-	w := world{Runtime: Runtime{Engine: e, Sessions: inside.Sessions{Base: t.TempDir(), Host: hostName, SimDir: t.TempDir(), Owner: resource.Owner{Lineage: "l", Key: "key"}}}}
+	w := world{Runtime: Runtime{Engine: e, Sessions: inside.On(runtime.Host{Folders: t.TempDir(), Name: hostName, SimDir: t.TempDir(), Owner: resource.Owner{Lineage: "l", Key: "key"}})}}
 	var group sync.WaitGroup
 	for range 3 * limit {
 		s := w.session(t, "many")
@@ -249,7 +249,7 @@ func TestGrace(t *testing.T) {
 
 // TestSame: the same content in another slice is another container.
 func TestSame(t *testing.T) {
-	w := world{Runtime: Runtime{Sessions: inside.Sessions{Owner: resource.Owner{Lineage: "l", Key: "key"}}}, given: resource.Handle{UUID: "MIG-1"}}
+	w := world{Runtime: Runtime{Sessions: inside.On(runtime.Host{Owner: resource.Owner{Lineage: "l", Key: "key"}})}, given: resource.Handle{UUID: "MIG-1"}}
 	s := w.session(t, "one")
 	there := func(change func(*container.InspectResponse)) *container.InspectResponse {
 		c := &container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{State: &container.State{Status: container.StateExited}}, Config: &container.Config{Labels: w.labels(s, "MIG-1")}}
@@ -319,14 +319,14 @@ func TestForeign(t *testing.T) {
 		}
 	}
 	other = w.Runtime
-	other.Host = "elsewhere"
+	other.Host.Name = "elsewhere"
 	if all, err := other.List(ctx); err != nil || len(all) != 0 {
 		t.Errorf("another host: %+v, %v", all, err)
 	}
 }
 
 func TestUnprepareKeepsToItsFolder(t *testing.T) {
-	r := Runtime{Sessions: inside.Sessions{Base: t.TempDir()}}
+	r := Runtime{Sessions: inside.On(runtime.Host{Folders: t.TempDir()})}
 	for _, wrong := range []string{"", ".", "..", "../sessions/worker-3", "/", "a/b"} {
 		if err := unprepare(context.Background(), r, wrong); err == nil {
 			t.Errorf("%q was taken for the id of a session", wrong)

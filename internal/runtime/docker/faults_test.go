@@ -153,7 +153,7 @@ func TestFaults(t *testing.T) {
 		if all := w.labelled(t); len(all) != 0 {
 			t.Errorf("%s: left %v", c.name, all[0].Names)
 		}
-		if left, err := filepath.Glob(filepath.Join(r.Base, "*")); err != nil || len(left) != 0 {
+		if left, err := filepath.Glob(filepath.Join(r.Folders, "*")); err != nil || len(left) != 0 {
 			t.Errorf("%s: left %v, %v", c.name, left, err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestFaults(t *testing.T) {
 	w.prepare(t)
 	w.s.Spec.Image = "cosplay-test/nope:1"
 	_, err = w.Prepare(context.Background(), w.s, w.given)
-	if _, left := os.Stat(w.Base); !errdefs.IsNotFound(err) || len(w.labelled(t)) != 0 || left == nil {
+	if _, left := os.Stat(w.Folders); !errdefs.IsNotFound(err) || len(w.labelled(t)) != 0 || left == nil {
 		t.Errorf("a replacement without an image: %v, left %v", err, w.labelled(t))
 	}
 }

@@ -77,12 +77,12 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
 	check(t, os.Chmod(dir, 0o755))
-	w := &world{Runtime: Runtime{Engine: engine(t), Sessions: inside.Sessions{
-		Base:   filepath.Join(dir, "sessions"),
-		Host:   hostName,
-		Owner:  resource.Owner{Lineage: random(), Key: "key"},
-		SimDir: filepath.Join(dir, "sim"),
-	}}}
+	w := &world{Runtime: Runtime{Engine: engine(t), Sessions: inside.On(runtime.Host{
+		Folders: filepath.Join(dir, "sessions"),
+		Name:    hostName,
+		Owner:   resource.Owner{Lineage: random(), Key: "key"},
+		SimDir:  filepath.Join(dir, "sim"),
+	})}}
 	w.Library = sim.LibraryPath(w.SimDir)
 	t.Cleanup(func() { w.sweep(t) })
 	busybox(t, w.Engine)

@@ -75,7 +75,7 @@ func TestOwnFolder(t *testing.T) {
 	project := w.s.Workspace
 	check(t, inside.MakeWorkspace(project, w.s.Spec.User))
 	check(t, os.Mkdir(filepath.Join(project, ".cosplay"), 0o755)) // what hides it has its mode
-	w.Base = filepath.Join(project, ".cosplay", "sessions")
+	w.Folders = filepath.Join(project, ".cosplay", "sessions")
 	w.s.Spec.SSH.Enabled = false
 	w.s.Spec.Volumes = []resource.Volume{{Source: project, Target: "/src", ReadOnly: true}}
 	w.prepare(t)

@@ -46,7 +46,7 @@ func (r Runtime) called(session string) string {
 func (r Runtime) labels(s resource.Session, slice string) map[string]string {
 	l := map[string]string{
 		labelLineage: r.Owner.Lineage,
-		labelHost:    r.Host,
+		labelHost:    r.Host.Name,
 		labelSession: s.ID,
 		labelAddress: s.Address.String(),
 		labelHash:    s.Hash(r.Owner.Key),
@@ -79,7 +79,7 @@ func (r Runtime) owns(c container.Summary) bool {
 // claims reports whether the labels of a container name this state and host.
 func (r Runtime) claims(c container.Summary) bool {
 	l := c.Labels
-	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host && (r.named(c) || furnished(c))
+	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host.Name && (r.named(c) || furnished(c))
 }
 
 // sealed reports whether the owner of the key has made a container's labels.
@@ -111,7 +111,7 @@ func (r Runtime) ours(ctx context.Context, session string) ([]container.Summary,
 	}
 	found = slices.DeleteFunc(found, func(c container.Summary) bool { return !r.owns(c) })
 	for _, c := range r.Owner.Imported {
-		if c.Host != r.Host || session != "" && c.Session != session {
+		if c.Host != r.Host.Name || session != "" && c.Session != session {
 			continue
 		}
 		imported, err := r.imported(ctx, c)
@@ -127,7 +127,7 @@ func (r Runtime) ours(ctx context.Context, session string) ([]container.Summary,
 func (r Runtime) imported(ctx context.Context, c resource.Body) ([]container.Summary, error) {
 	found, err := r.Engine.containers(ctx, "looking for the container "+short(c.ID), filters.Arg("id", c.ID))
 	for i := range found {
-		found[i].Labels = map[string]string{labelLineage: r.Owner.Lineage, labelHost: r.Host, labelSession: c.Session}
+		found[i].Labels = map[string]string{labelLineage: r.Owner.Lineage, labelHost: r.Host.Name, labelSession: c.Session}
 	}
 	return found, err
 }
@@ -145,7 +145,7 @@ func (r Runtime) claimed(ctx context.Context, labels ...string) ([]container.Sum
 	if r.Owner.Lineage == "" {
 		return nil, nil
 	}
-	labels = append(labels, labelLineage+"="+r.Owner.Lineage, labelHost+"="+r.Host)
+	labels = append(labels, labelLineage+"="+r.Owner.Lineage, labelHost+"="+r.Host.Name)
 	wanted := prose.Each(labels, func(label string) filters.KeyValuePair { return filters.Arg("label", label) })
 	found, err := r.Engine.containers(ctx, "listing the sessions' containers", wanted...)
 	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.claims(c) }), err
@@ -220,7 +220,7 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, ca
 		return nil, "", "", "", err
 	}
 	l := there.Config.Labels
-	return &resource.Body{ID: there.ID, Host: r.Host, Runtime: name, State: stateOf(there.State.Status), Image: there.Image, Foreign: true},
+	return &resource.Body{ID: there.ID, Host: r.Host.Name, Runtime: name, State: stateOf(there.State.Status), Image: there.Image, Foreign: true},
 		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/cdi"
 	"cosplay/internal/inside"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 // TestLinked: a container to which another is linked has a name for each.
@@ -128,7 +129,7 @@ func TestLatecomer(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	w.leave(t)
-	check(t, os.RemoveAll(w.Base))
+	check(t, os.RemoveAll(w.Folders))
 	if all := w.list(t); len(all) != 1 || all[0].Session != w.s.ID || all[0].State != resource.Stopped {
 		t.Errorf("listed: %+v", all)
 	}
@@ -170,7 +171,7 @@ func TestForeignNames(t *testing.T) {
 		fmt.Fprintf(w, `[{"Names": ["/cosplay-b", "/link"], "Labels": {%q: "other"}}, {"Names": ["/cosplay-a"], "Labels": {%q: "l"}}]`, labelLineage, labelLineage)
 	})
 	for lineage, want := range map[string]string{"l": "cosplay-b link", "": "cosplay-a cosplay-b link"} {
-		got, err := (Runtime{Engine: e, Sessions: inside.Sessions{Owner: resource.Owner{Lineage: lineage}}}).foreignNames(context.Background())
+		got, err := (Runtime{Engine: e, Sessions: inside.On(runtime.Host{Owner: resource.Owner{Lineage: lineage}})}).foreignNames(context.Background())
 		check(t, err)
 		if names := strings.Join(got, " "); names != want {
 			t.Errorf("lineage %q: %s, want %s", lineage, names, want)

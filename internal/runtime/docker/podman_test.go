@@ -15,6 +15,7 @@ import (
 	"cosplay/internal/cdi"
 	"cosplay/internal/inside"
 	"cosplay/internal/prose"
+	"cosplay/internal/runtime"
 )
 
 // fakePodman answers as podman does, which knows the images with these names.
@@ -85,7 +86,7 @@ func TestPodmanImages(t *testing.T) {
 			t.Errorf("%s is created from %s, want %s", name, got, want)
 		}
 	}
-	there, err := Runtime{Engine: e, Sessions: inside.Sessions{SimDir: t.TempDir()}}.Inspect(ctx)
+	there, err := Runtime{Engine: e, Sessions: inside.On(runtime.Host{SimDir: t.TempDir()})}.Inspect(ctx)
 	check(t, err)
 	if there.Images["team/tool:1"] == "" || there.Images["team/tool:1"] != there.Images["localhost/team/tool:1"] || there.Images["both:1"] == there.Images["localhost/both:1"] {
 		t.Errorf("images: %v", there.Images)

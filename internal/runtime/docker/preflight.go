@@ -38,7 +38,7 @@ func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
 	all, err := r.Engine.containers(ctx, "listing the containers")
 	s := runtime.Survey{Check: survey{r, all, map[string]madeFrom{}}.check}
 	if err := r.Reaches(); err != nil {
-		summary := fmt.Sprintf("slices do not reach containers on host %q", r.Host)
+		summary := fmt.Sprintf("slices do not reach containers on host %q", r.Host.Name)
 		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: summary, Advice: prose.AdviceOf(err)}}
 	}
 	return s, err

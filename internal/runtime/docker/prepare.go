@@ -46,7 +46,7 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 	access := r.access()
 	err := r.Reaches()
 	if err == nil {
-		r.Base, err = filepath.Abs(r.Base) // mounts need absolute paths
+		r.Folders, err = filepath.Abs(r.Folders) // mounts need absolute paths
 	}
 	if err != nil {
 		return resource.Body{}, err

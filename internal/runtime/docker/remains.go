@@ -46,7 +46,7 @@ func (r Runtime) identified(c container.Summary) resource.Session {
 	var labelled resource.Session
 	labelled.ID, labelled.Runtime = c.Labels[labelSession], name
 	_ = labelled.Address.UnmarshalText([]byte(c.Labels[labelAddress])) // an invalid address is none
-	labelled.Slice.Host, labelled.Slice.GPU = r.Host, c.Labels[labelGPU]
+	labelled.Slice.Host, labelled.Slice.GPU = r.Host.Name, c.Labels[labelGPU]
 	if runtime.CheckSession(labelled.ID) != nil {
 		return labelled
 	}
@@ -79,7 +79,7 @@ func (r Runtime) Leftovers(ctx context.Context, listed []resource.Body, known []
 
 // abandoned are the session folders that the state does not know and that no container has, of any owner.
 func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Body, error) {
-	entries, err := os.ReadDir(r.Base)
+	entries, err := os.ReadDir(r.Folders)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Body
 	for _, e := range entries {
 		mounted := func(m container.MountPoint) bool { return holds(r.Folder(e.Name()), m.Source) }
 		if !slices.ContainsFunc(others, func(c container.Summary) bool { return slices.ContainsFunc(c.Mounts, mounted) }) {
-			all = append(all, resource.Body{Session: e.Name(), Host: r.Host, Runtime: name, State: resource.Stopped})
+			all = append(all, resource.Body{Session: e.Name(), Host: r.Host.Name, Runtime: name, State: resource.Stopped})
 		}
 	}
 	return all, nil

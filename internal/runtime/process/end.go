@@ -60,7 +60,7 @@ func (r Runtime) sessionOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	mark := []byte("LD_LIBRARY_PATH=" + filepath.Clean(r.Base) + "/")
+	mark := []byte("LD_LIBRARY_PATH=" + filepath.Clean(r.Folders) + "/")
 	for variable := range bytes.SplitSeq(environment, []byte{0}) {
 		if rest, marked := bytes.CutPrefix(variable, mark); marked {
 			first, _, _ := bytes.Cut(rest, []byte(":"))

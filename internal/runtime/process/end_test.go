@@ -11,24 +11,25 @@ import (
 	"time"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/runtime"
 )
 
 // TestEnd: only the programs of the session end: at once where they accept SIGTERM, else after the grace period.
 func TestEnd(t *testing.T) {
-	r := Runtime{Base: t.TempDir()}
+	r := open(runtime.Host{Folders: t.TempDir()})
 	start := func(session, script string) *exec.Cmd {
 		command := exec.Command("sh", "-c", script)
-		command.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(r.Base, session, disguise.LibraryDir)+":/x")
+		command.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(r.Folders, session, disguise.LibraryDir)+":/x")
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 		return command
 	}
-	polite, stubborn := start("a", "exec sleep 600"), start("a", "trap '' TERM; touch "+r.Base+"/ready; while :; do sleep 0.1; done")
+	polite, stubborn := start("a", "exec sleep 600"), start("a", "trap '' TERM; touch "+r.Folders+"/ready; while :; do sleep 0.1; done")
 	other, alike := start("b", "exec sleep 600"), start("ab", "exec sleep 600")
 	for range 500 {
-		if _, err := os.Stat(r.Base + "/ready"); err == nil {
+		if _, err := os.Stat(r.Folders + "/ready"); err == nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -62,7 +62,7 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 // start starts a command. The exit code belongs to the error.
 func (r Runtime) start(command *exec.Cmd, session string, p runtime.Program) (code int, err error) {
 	if p.PrivateMounts && command.Err == nil {
-		return startPrivately(command, filepath.Join(r.Base, session))
+		return startPrivately(command, r.Folder(session))
 	}
 	if err := command.Start(); err != nil {
 		return notRun(command, err)
@@ -107,7 +107,7 @@ func notRun(command *exec.Cmd, err error) (int, error) {
 }
 
 func (r Runtime) command(ctx context.Context, session string, p runtime.Program) (*exec.Cmd, error) {
-	dir := filepath.Join(r.Base, session)
+	dir := r.Folder(session)
 	f, err := readFigures(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("its session folder does not exist. Fix: cosplay apply recreates it")

@@ -40,7 +40,7 @@ const (
 	beforeSession = ",\n  \"session\": "
 )
 
-func (r Runtime) summer() hash.Hash { return hmac.New(sha256.New, []byte(r.Key)) }
+func (r Runtime) summer() hash.Hash { return hmac.New(sha256.New, []byte(r.Owner.Key)) }
 
 func sumOf(rest []byte, by hash.Hash) []byte {
 	by.Reset()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 	"cosplay/internal/wiretest"
 )
 
@@ -26,7 +28,7 @@ func TestUntouched(t *testing.T) {
 	if c, ok := untouched(good, r.summer()); !ok || !cmp.Equal(c, made) {
 		t.Errorf("as written it is %+v, %v; want %+v", c, ok, made)
 	}
-	if c, ok := untouched(good, Runtime{Key: "another"}.summer()); ok {
+	if c, ok := untouched(good, Runtime{Host: runtime.Host{Owner: resource.Owner{Key: "another"}}}.summer()); ok {
 		t.Errorf("with another key it is believed: %+v", c)
 	}
 	for i := range good {
@@ -61,16 +63,16 @@ func TestUntouched(t *testing.T) {
 	// A moved project has its sessions in its new folder.
 	prepare(t, r, s)
 	moved := r
-	moved.Base += "-moved"
-	if err := os.Rename(r.Base, moved.Base); err != nil {
+	moved.Folders += "-moved"
+	if err := os.Rename(r.Folders, moved.Folders); err != nil {
 		t.Fatal(err)
 	}
-	if all := list(t, moved); len(all) != 1 || all[0].ID != filepath.Join(moved.Base, s.ID) || all[0].Hash != made.Hash {
+	if all := list(t, moved); len(all) != 1 || all[0].ID != filepath.Join(moved.Folders, s.ID) || all[0].Hash != made.Hash {
 		t.Errorf("moved: %+v", all)
 	}
 
 	// The name of a folder alone does not make it another session's.
-	if err := os.Rename(filepath.Join(moved.Base, s.ID), filepath.Join(moved.Base, "worker-4")); err != nil {
+	if err := os.Rename(filepath.Join(moved.Folders, s.ID), filepath.Join(moved.Folders, "worker-4")); err != nil {
 		t.Fatal(err)
 	}
 	if all := list(t, moved); len(all) != 1 || all[0].Session != "worker-4" || all[0].Hash != "damaged" {
@@ -83,7 +85,7 @@ func TestUntouched(t *testing.T) {
 func TestSecretsArePrivate(t *testing.T) {
 	r, s := worker(t)
 	s.Secret = map[string]string{"TOKEN": "hunter2"}
-	if err := os.MkdirAll(filepath.Join(r.Base, s.ID), 0o755); err != nil {
+	if err := os.MkdirAll(r.Folder(s.ID), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	made := prepare(t, r, s)
@@ -91,7 +93,7 @@ func TestSecretsArePrivate(t *testing.T) {
 		t.Errorf("the folder is %v, %v", info, err)
 	}
 	var holders []string
-	err := filepath.Walk(r.Base, func(path string, info os.FileInfo, err error) error {
+	err := filepath.Walk(r.Folders, func(path string, info os.FileInfo, err error) error {
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}

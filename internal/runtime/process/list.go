@@ -18,7 +18,7 @@ import (
 
 // List lists the sessions that have a folder. If session.json was edited, the hash differs from that in the state.
 func (r Runtime) List(context.Context) ([]resource.Body, error) {
-	entries, err := os.ReadDir(r.Base)
+	entries, err := os.ReadDir(r.Folders)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func (r Runtime) List(context.Context) ([]resource.Body, error) {
 	}
 	all := make([]resource.Body, 0, len(entries))
 	l := lister{Runtime: r, inspector: disguise.Inspector{Version: r.Version}, summer: r.summer()}
-	if len(r.Stamped) > 0 {
+	if len(r.Owner.Stamped) > 0 {
 		if stamper, err := r.stamper(); err == nil {
 			l.stamper = stamper
 			defer stamper.Close()
@@ -41,7 +41,7 @@ func (r Runtime) List(context.Context) ([]resource.Body, error) {
 			all = append(all, c)
 			continue
 		}
-		dir := filepath.Join(r.Base, e.Name())
+		dir := r.Folder(e.Name())
 		c, err := l.inspect(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // partly created or partly removed
@@ -67,13 +67,13 @@ type lister struct {
 
 // recorded returns a session as the state has it, if nothing has changed in its folder since.
 func (l *lister) recorded(session string) (resource.Body, bool) {
-	was := l.Stamped[session]
+	was := l.Owner.Stamped[session]
 	if was == nil || l.stamper == nil {
 		return resource.Body{}, false
 	}
 	same, use := l.stamper.Same(session, was.Stamp)
 	c := *was
-	c.ID, c.Use, c.Stamp = filepath.Join(l.Base, session), use, "" // the project may have been moved
+	c.ID, c.Use, c.Stamp = l.Folder(session), use, "" // the project may have been moved
 	return c, same
 }
 
@@ -114,7 +114,7 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	var all []resource.Remains
 	for _, c := range found {
 		one := resource.Remains{Session: resource.Session{ID: c.Session, Runtime: name}, Body: c, Proven: true}
-		switch f, err := readFigures(filepath.Join(r.Base, c.Session)); {
+		switch f, err := readFigures(r.Folder(c.Session)); {
 		case err == nil:
 			one.Session = f.Session
 			if c.Damaged == "" && c.Outdated == nil {
@@ -134,7 +134,7 @@ func (r Runtime) Readdress(session string, to resource.Address) error {
 	if err := runtime.CheckSession(session); err != nil {
 		return err
 	}
-	dir := filepath.Join(r.Base, session)
+	dir := r.Folder(session)
 	file, err := os.ReadFile(filepath.Join(dir, figuresFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,21 +16,13 @@ import (
 	"cosplay/internal/preflight"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
-	"cosplay/internal/shared"
 )
 
 const figuresFile = "session.json"
 
 // Runtime keeps the session folders of one host of a project.
 type Runtime struct {
-	Base    string // the folder that holds them
-	Library string // NVML library that programs must find; "" is the system's
-	Key     string // of the state, for hashes
-	Serial  int    // of the state after the run that creates the sessions
-	Version string // of cosplay
-
-	Stamped map[string]*resource.Body // with stamps, as the state has them, by session
-
+	runtime.Host
 	found func() (behind, error) // found once: a search reads the loader's configuration
 }
 
@@ -50,7 +41,7 @@ func (r Runtime) find() (l behind, err error) {
 
 // Prepare creates or updates the session's folder, and creates its workspace if it does not exist.
 func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Body, error) {
-	dir := filepath.Join(r.Base, s.ID)
+	dir := r.Folder(s.ID)
 	// The folder holds sensitive values, so an existing one is closed as well.
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, disguise.LibraryDir), 0o700), os.Chmod(dir, 0o700)); err != nil {
 		return resource.Body{}, fmt.Errorf("create the session folder: %w", err)
@@ -71,7 +62,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 		return resource.Body{}, err
 	}
 	made := r.body(dir, s, given.UUID)
-	made.Serial = r.Serial
+	made.Serial = r.Owner.Serial
 	// Last, since the folder counts as complete once session.json exists.
 	err = r.writeFigures(dir, figures{Body: &made, Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret})
 	if err == nil {
@@ -95,11 +86,11 @@ func (r Runtime) stamper() (*disguise.Stamper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return disguise.NewStamper(r.Base, of.nvml, of.cuda, figuresFile)
+	return disguise.NewStamper(r.Folders, of.nvml, of.cuda, figuresFile)
 }
 
 func (r Runtime) body(dir string, s resource.Session, sliceID string) resource.Body {
-	return resource.Body{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running, Hash: s.Seal(r.Key).Hash(r.Key), SliceID: sliceID}
+	return resource.Body{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running, Hash: s.Seal(r.Owner.Key).Hash(r.Owner.Key), SliceID: sliceID}
 }
 
 // install puts the facades where the session's programs look before they find the host's
@@ -109,18 +100,7 @@ func (r Runtime) install(dir string, s resource.Session, given resource.Handle) 
 	if err != nil {
 		return false, err
 	}
-	return of.cuda != "", errors.Join(disguise.Install(dir, s, given, of.nvml, of.cuda), disguise.LinkProbes(r.Base, dir))
-}
-
-// Usage is the GPU memory that the programs of a session use. For a session without the
-// disguise of CUDA it returns fs.ErrNotExist.
-func (r Runtime) Usage(session string) (disguise.Usage, error) {
-	return disguise.ReadUsage(filepath.Join(r.Base, session, disguise.UsageFile))
-}
-
-// Reports are what the programs of sessions did, by the index of each session whose programs report it.
-func (r Runtime) Reports(sessions []string) iter.Seq2[int, resource.Report] {
-	return disguise.ReadReports(r.Base, disguise.ReportFile, sessions)
+	return of.cuda != "", errors.Join(disguise.Install(dir, s, given, of.nvml, of.cuda), disguise.LinkProbes(r.Folders, dir))
 }
 
 // Unprepare removes a session's folder, never its workspace, and returns what its programs used.
@@ -128,17 +108,12 @@ func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, err
 	if err := runtime.CheckSession(session); err != nil {
 		return resource.Use{}, err
 	}
-	dir := filepath.Join(r.Base, session)
+	dir := r.Folder(session)
 	// session.json first: the remainder of an interrupted removal must not look complete.
 	if err := durable.Remove(filepath.Join(dir, figuresFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return resource.Use{}, err
 	}
-	used := disguise.LastUse(filepath.Join(dir, disguise.UsageFile))
-	if err := os.RemoveAll(dir); err != nil {
-		return used, fmt.Errorf("removing the session folder: %w", err)
-	}
-	shared.Remove(r.Base)
-	return used, nil
+	return disguise.LastUse(filepath.Join(dir, disguise.UsageFile)), r.Clear(session)
 }
 
 // name is the name of the runtime in the configuration and the state.
@@ -160,7 +135,7 @@ var Driver = runtime.Driver{
 }
 
 func open(h runtime.Host) Runtime {
-	r := Runtime{Base: h.Folders, Library: h.Library, Key: h.Owner.Key, Serial: h.Owner.Serial, Stamped: h.Owner.Stamped, Version: h.Version}
+	r := Runtime{Host: h}
 	r.found = sync.OnceValues(r.find)
 	return r
 }

@@ -98,7 +98,7 @@ func TestPrepareListUnprepare(t *testing.T) {
 	if _, err := os.Stat(keep); err != nil {
 		t.Error("the workspace was removed, too")
 	}
-	if _, err := os.Stat(r.Base); err == nil {
+	if _, err := os.Stat(r.Folders); err == nil {
 		t.Error("the empty folder of the sessions stays")
 	}
 }
@@ -209,7 +209,7 @@ func TestCommand(t *testing.T) {
 func TestReaddress(t *testing.T) {
 	for name, change := range map[string]func(r *Runtime, figures string){
 		"as written":  func(*Runtime, string) {},
-		"another key": func(r *Runtime, _ string) { r.Key = "another" },
+		"another key": func(r *Runtime, _ string) { r.Owner.Key = "another" },
 		"edited": func(_ *Runtime, path string) {
 			text, err := os.ReadFile(path)
 			if err == nil {

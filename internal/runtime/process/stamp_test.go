@@ -64,13 +64,13 @@ func TestStampsHideNothing(t *testing.T) {
 				made.Image = asRecorded
 				stamped[id] = &made
 			}
-			dir := filepath.Join(r.Base, "worker-3")
+			dir := filepath.Join(r.Folders, "worker-3")
 			awaitTick(t, dir)
-			c.change(t, r.Base, dir)
+			c.change(t, r.Folders, dir)
 
 			want, err := r.List(context.Background())
 			ok(t, err)
-			r.Stamped = stamped
+			r.Owner.Stamped = stamped
 			got, err := r.List(context.Background())
 			ok(t, err)
 			var recorded []string
@@ -93,7 +93,7 @@ func TestStampsHideNothing(t *testing.T) {
 // TestCopiedFacades covers a file system without hard links: a change of one session's facade shows in no other one.
 func TestCopiedFacades(t *testing.T) {
 	r, s := worker(t)
-	r.Stamped = map[string]*resource.Body{}
+	r.Owner.Stamped = map[string]*resource.Body{}
 	for _, id := range []string{"worker-3", "worker-4", "worker-5"} {
 		s.ID = id
 		made := prepare(t, r, s)
@@ -104,9 +104,9 @@ func TestCopiedFacades(t *testing.T) {
 		ok(t, os.WriteFile(facade, copied, 0o755))
 		ok(t, r.seal(made.ID, true))
 		r.stamp(&made)
-		r.Stamped[id] = &made
+		r.Owner.Stamped[id] = &made
 	}
-	dir := filepath.Join(r.Base, "worker-4")
+	dir := filepath.Join(r.Folders, "worker-4")
 	awaitTick(t, dir)
 	for changed := range 2 {
 		for _, one := range list(t, r) {
@@ -114,7 +114,7 @@ func TestCopiedFacades(t *testing.T) {
 				t.Errorf("%d changed: %s has %q", changed, one.Session, one.Damaged)
 			}
 		}
-		overwrite("lib/libcuda.so.1", 5000)(t, r.Base, dir)
+		overwrite("lib/libcuda.so.1", 5000)(t, r.Folders, dir)
 	}
 }
 
@@ -123,9 +123,9 @@ func TestStampsOfMovedProject(t *testing.T) {
 	r, s := worker(t)
 	made := prepareStamped(t, r, s)
 	made.Image = "as recorded"
-	moved := r.Base + "-moved"
-	ok(t, os.Rename(r.Base, moved))
-	r.Base, r.Stamped = moved, map[string]*resource.Body{s.ID: &made}
+	moved := r.Folders + "-moved"
+	ok(t, os.Rename(r.Folders, moved))
+	r.Folders, r.Owner.Stamped = moved, map[string]*resource.Body{s.ID: &made}
 	all := list(t, r)
 	if len(all) != 1 || all[0].Image != made.Image || all[0].ID != filepath.Join(moved, s.ID) || all[0].Stamp != "" {
 		t.Errorf("listed %+v", all)
@@ -141,7 +141,7 @@ func TestRemainsAreStamped(t *testing.T) {
 	if made.Stamp == "" || len(remains) != 1 || remains[0].Body.Stamp != made.Stamp {
 		t.Errorf("%+v, made %+v", remains, made)
 	}
-	replace("lib/libcuda.so.1")(t, r.Base, made.ID)
+	replace("lib/libcuda.so.1")(t, r.Folders, made.ID)
 	remains, err = r.Remains(context.Background())
 	ok(t, err)
 	if remains[0].Body.Stamp != "" {

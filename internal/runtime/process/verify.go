@@ -2,8 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -15,24 +13,14 @@ import (
 
 // Interior is what the session's programs should find.
 func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
-	dir, err := filepath.Abs(filepath.Join(r.Base, s.ID))
+	dir, err := filepath.Abs(r.Folder(s.ID))
 	if err != nil {
 		return runtime.Interior{}, err
 	}
-	if err := disguise.LinkProbes(r.Base, dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing folder
-		return runtime.Interior{}, err
-	}
-	interior := runtime.Interior{
-		Env: environment(dir, s.Session, s.SliceID()),
-		Who: filepath.Join(dir, driver.Who), Probe: filepath.Join(dir, driver.Probe),
-	}
-	if f, err := readFigures(dir); err == nil && f.CUDA { // even if the files of the disguise are missing
-		interior.UsageFile = filepath.Join(dir, disguise.UsageFile)
-	}
-	if disguise.NeedsPython(s.Session) {
-		interior.PythonIn = filepath.Join(dir, disguise.PythonDir)
-	}
-	return interior, nil
+	f, unread := readFigures(dir)
+	interior, err := r.InteriorAt(dir, s.Session, unread == nil && f.CUDA) // even if the files of the disguise are missing
+	interior.Env = environment(dir, s.Session, s.SliceID())
+	return interior, err
 }
 
 func (r Runtime) seal(dir string, cuda bool) error {
@@ -58,5 +46,5 @@ func (r Runtime) seal(dir string, cuda bool) error {
 
 // Altered lists what has changed in the session's folder, and in the driver behind it, since the folder was written.
 func (r Runtime) Altered(_ context.Context, s resource.PriorSession) (map[string]string, error) {
-	return disguise.Altered(filepath.Join(r.Base, s.ID))
+	return disguise.Altered(r.Folder(s.ID))
 }

@@ -10,15 +10,12 @@ package cdi
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
 	library "tags.cncf.io/container-device-interface/pkg/cdi"
 	"tags.cncf.io/container-device-interface/pkg/parser"
 	"tags.cncf.io/container-device-interface/specs-go"
@@ -93,16 +90,8 @@ func Remove(dir, name string) error {
 	return nil
 }
 
-// Writable reports whether this process can write a specification to a folder. It creates the folder if necessary.
-func Writable(dir string) bool {
-	for {
-		err := unix.Access(dir, unix.W_OK|unix.X_OK)
-		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			return err == nil
-		}
-		dir = filepath.Dir(dir)
-	}
-}
+// Writable reports whether this process can write a specification to a folder. The folder need not exist.
+func Writable(dir string) bool { return durable.CanWriteIn(dir) == nil }
 
 func file(dir, name string) string {
 	return filepath.Join(dir, library.GenerateTransientSpecName(vendor, class, name)+".json")

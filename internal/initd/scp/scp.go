@@ -33,6 +33,8 @@ type options struct {
 }
 
 func parse(args []string) (o options, err error) {
+	letters := map[rune]*bool{'t': &o.sink, 'f': &o.source, 'r': &o.recursive, 'p': &o.preserve, 'd': &o.folder,
+		'v': new(bool), 'q': new(bool)}
 	for i, arg := range args {
 		if o.paths = args[i:]; arg == "--" {
 			o.paths = args[i+1:]
@@ -42,21 +44,11 @@ func parse(args []string) (o options, err error) {
 			break
 		}
 		for _, letter := range arg[1:] {
-			switch letter {
-			case 't':
-				o.sink = true
-			case 'f':
-				o.source = true
-			case 'r':
-				o.recursive = true
-			case 'p':
-				o.preserve = true
-			case 'd':
-				o.folder = true
-			case 'v', 'q':
-			default:
+			option := letters[letter]
+			if option == nil {
 				return o, fmt.Errorf("scp: cosplay's scp has no option -%c; install scp in the image (openssh-client)", letter)
 			}
+			*option = true
 		}
 		o.paths = nil
 	}

@@ -36,11 +36,9 @@ func (e *Engine) Notify(ctx context.Context, changed func()) {
 				return
 			}
 		}
-		select {
-		case <-time.After(retryEvents):
-			changed()
-		case <-ctx.Done():
+		if pause(ctx, retryEvents) != nil {
 			return
 		}
+		changed()
 	}
 }

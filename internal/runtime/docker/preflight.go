@@ -52,6 +52,7 @@ func (s survey) check(ctx context.Context, session resource.Session, removed map
 }
 
 // checkSSH checks whether address and port are available: the requested port, or the one that the session had before.
+// In place of the latter it gets another one.
 func (s survey) checkSSH(session resource.Session, removed map[string]bool) []preflight.Problem {
 	ssh := session.Spec.SSH
 	if !ssh.Enabled {
@@ -68,11 +69,18 @@ func (s survey) checkSSH(session resource.Session, removed map[string]bool) []pr
 	if port == 0 {
 		return nil
 	}
-	holder := s.holder(resource.Port{Bind: ssh.Bind, Host: port}, removed)
-	if holder == "" {
+	at := resource.Port{Bind: ssh.Bind, Host: port}
+	holder := s.holder(at, removed)
+	switch {
+	case holder == "":
 		return nil
+	case ssh.Port != 0:
+		return []preflight.Problem{taken("ssh.port", at, holder, `choose another port (port = "auto" takes a free one), or free it`)}
 	}
-	return []preflight.Problem{portProblem(session, port, holder)}
+	return []preflight.Problem{{Attribute: "ssh", Warning: true,
+		Summary: fmt.Sprintf("%s gets another port for ssh", session.Address),
+		Advice: prose.Advice{What: fmt.Sprintf("port %d on %s, which it had, is taken by %s. "+
+			"Another one that is free is chosen; cosplay ssh finds it", port, ssh.Bind, holder)}}}
 }
 
 // checkPorts checks whether the ports to publish are available.
@@ -80,9 +88,7 @@ func (s survey) checkPorts(session resource.Session, removed map[string]bool) []
 	var problems []preflight.Problem
 	for _, p := range session.Spec.Ports {
 		if holder := s.holder(p, removed); holder != "" {
-			problems = append(problems, preflight.Problem{Attribute: "ports",
-				Summary: fmt.Sprintf("port %d on %s is taken", p.Host, p.Bind),
-				Advice:  prose.Advice{What: holder + " has it", Fix: "choose another port of the host, or free it"}})
+			problems = append(problems, taken("ports", p, holder, "choose another port of the host, or free it"))
 		}
 	}
 	return problems
@@ -115,18 +121,10 @@ func (s survey) holder(p resource.Port, removed map[string]bool) string {
 	return holder
 }
 
-// portProblem reports the holder of a port. If the session only had the port before, it gets another one.
-func portProblem(session resource.Session, port int, holder string) preflight.Problem {
-	bind := session.Spec.SSH.Bind
-	if session.Spec.SSH.Port == 0 {
-		return preflight.Problem{Attribute: "ssh", Warning: true,
-			Summary: fmt.Sprintf("%s gets another port for ssh", session.Address),
-			Advice: prose.Advice{What: fmt.Sprintf("port %d on %s, which it had, is taken by %s. "+
-				"Another one that is free is chosen; cosplay ssh finds it", port, bind, holder)}}
-	}
-	return preflight.Problem{Attribute: "ssh.port",
-		Summary: fmt.Sprintf("port %d on %s is taken", port, bind),
-		Advice:  prose.Advice{What: holder + " has it", Fix: "choose another port (port = \"auto\" takes a free one), or free it"}}
+// taken reports the holder of a port.
+func taken(attribute string, p resource.Port, holder, fix string) preflight.Problem {
+	return preflight.Problem{Attribute: attribute, Summary: fmt.Sprintf("port %d on %s is taken", p.Host, p.Bind),
+		Advice: prose.Advice{What: holder + " has it", Fix: fix}}
 }
 
 // publisher is the container that has a port and is not removed, in words; "" is none.

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Paths in the container. The runtime mounts them read-only.
@@ -20,6 +21,7 @@ const (
 	ConfigPath  = Dir + "/init.json"    // a Config, mode 0600: it holds the user's environment
 	HostKeyPath = Dir + "/host_key"     // the session's ed25519 private key in PEM, mode 0600
 	PrivateDir  = Dir + "/private"      // sensitive values, readable only by the session's user
+	ReadyPath   = Dir + "/ready"        // a named pipe for Ready, while cosplay waits for it
 	WorkDir     = "/workspace"          // the working folder if the Config names no other
 	defaultPort = 22                    // TCP, inside the container
 )
@@ -177,4 +179,15 @@ func (c Config) Validate() error {
 
 func fitsLine(name string) bool {
 	return name != "" && !strings.ContainsAny(name, ":/, \t\n\r\x00") && !strings.ContainsAny(name[:1], "-+#")
+}
+
+// Ready reports through a named pipe that the session runs. Without the pipe or its reader it does nothing: the engine
+// has restarted the container.
+func Ready(path string) {
+	pipe, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	_, _ = pipe.Write([]byte{'\n'}) // the reader may have ended meanwhile
+	_ = pipe.Close()
 }

@@ -226,3 +226,33 @@ func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.
 	_, err := r.Engine.client.ContainerUpdate(ctx, there.ID, container.UpdateConfig{Resources: limits, RestartPolicy: restartPolicy(s.Spec)})
 	return r.Engine.explain("setting the limits of the container "+s.BodyName(), err, about(s, 0))
 }
+
+// program is what cosplay-init runs for a session, from its entrypoint and its command; empty for nothing. image is the
+// name or the ID of the image that the container has.
+func (e *Engine) program(ctx context.Context, s resource.Session, image string) ([]string, error) {
+	if !s.Spec.RunsImage() {
+		return slices.Concat(s.Spec.Entrypoint, s.Command), nil
+	}
+	from, err := e.image(ctx, image)
+	if err != nil {
+		return nil, e.explain("reading the entrypoint of the image "+s.Spec.Image, err, about(s, 0))
+	}
+	all := from.run(s.Command)
+	if len(all) == 0 {
+		return nil, noProgram(s.Spec.Image)
+	}
+	return all, nil
+}
+
+// run is what the engine would run for these arguments: without any, those of the image.
+func (m madeFrom) run(arguments []string) []string {
+	if len(arguments) == 0 {
+		arguments = m.cmd
+	}
+	return slices.Concat(m.entrypoint, arguments)
+}
+
+func noProgram(image string) prose.Advice {
+	return prose.Advice{What: fmt.Sprintf("the image %s has no ENTRYPOINT and no CMD", image),
+		Fix: `write the program as command = ["..."], or remove entrypoint`}
+}

@@ -253,3 +253,23 @@ func (e *Engine) checkLimits(l resource.Limits) []preflight.Problem {
 	}
 	return problems
 }
+
+// checkEntrypoint reports an image without the program that is to run, and warns of one whose entrypoint is not run. An
+// image that is still to be pulled is not known.
+func (s survey) checkEntrypoint(ctx context.Context, session resource.Session) []preflight.Problem {
+	image, asked := s.images[session.Spec.Image]
+	if !asked {
+		image, _ = s.runtime.Engine.image(ctx, session.Spec.Image) // an engine that fails is reported where it is needed
+		s.images[session.Spec.Image] = image
+	}
+	switch spec := session.Spec; {
+	case image.id == "":
+	case spec.RunsImage() && len(image.run(session.Command)) == 0:
+		return []preflight.Problem{{Attribute: "entrypoint", Summary: fmt.Sprintf("%s has no program to run", spec.Image), Advice: noProgram(spec.Image)}}
+	case spec.Entrypoint == nil && len(image.entrypoint) > 0:
+		return []preflight.Problem{{Attribute: "image", Warning: true, Summary: fmt.Sprintf("the ENTRYPOINT of %s is not run", spec.Image),
+			Advice: prose.Advice{What: fmt.Sprintf("it is %s, and a session runs only what its block names", resource.CommandWords(image.entrypoint)),
+				Fix: `write entrypoint = "image" to run it, or entrypoint = [] if it is not needed`}}}
+	}
+	return nil
+}

@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/containerd/errdefs"
+	"github.com/cpuguy83/dockercfg"
 	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/pkg/jsonmessage"
 
@@ -208,4 +209,29 @@ func runCommand(ctx context.Context, engine Engine, o BuildOptions, files io.Rea
 	docker.Cancel = func() error { return syscall.Kill(-docker.Process.Pid, syscall.SIGKILL) }
 	defer r.end()
 	return docker.Run()
+}
+
+// proxies are the build arguments with the user's proxy, for programs in a build. The docker command passes them by
+// itself, the engine's API does not.
+func proxies(engineHost string) (map[string]*string, error) {
+	args := map[string]*string{}
+	config, err := dockercfg.LoadDefaultConfig()
+	if errors.Is(err, fs.ErrNotExist) {
+		return args, nil
+	}
+	if err != nil {
+		return args, err
+	}
+	proxy, ok := config.Proxies[engineHost]
+	if !ok {
+		proxy = config.Proxies["default"]
+	}
+	for name, value := range map[string]string{
+		"http_proxy": proxy.HTTPProxy, "https_proxy": proxy.HTTPSProxy, "ftp_proxy": proxy.FTPProxy, "no_proxy": proxy.NoProxy,
+	} {
+		if value != "" {
+			args[name] = &value
+		}
+	}
+	return args, nil
 }

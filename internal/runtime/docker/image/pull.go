@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 
+	"github.com/cpuguy83/dockercfg"
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
 	"github.com/docker/docker/client"
 	"github.com/docker/docker/pkg/jsonmessage"
 	"github.com/docker/go-units"
@@ -215,4 +218,35 @@ func (from source) explain(ctx context.Context, err error) error {
 		}
 	}
 	return fmt.Errorf("pulling %s: %w", from.name, err)
+}
+
+// loginFor reads the user's docker configuration, with its credential helpers. header is the login as engines take it.
+// Both are empty without credentials.
+func loginFor(host string) (user, header string, err error) {
+	host = dockercfg.ResolveRegistryHost(host)
+	user, secret, err := dockercfg.GetRegistryCredentials(host)
+	if err != nil || secret == "" {
+		return "", "", cmp.Or(err, missingHelper(host))
+	}
+	auth := registry.AuthConfig{ServerAddress: host, Username: user, Password: secret}
+	if user == "" {
+		auth = registry.AuthConfig{ServerAddress: host, IdentityToken: secret}
+		user = "an identity token"
+	}
+	header, err = registry.EncodeAuthConfig(auth)
+	return user, header, err
+}
+
+// missingHelper is the error of a credential helper that the user's configuration names and that is not installed.
+func missingHelper(host string) error {
+	config, err := dockercfg.LoadDefaultConfig()
+	if err != nil {
+		return nil // the user has no configuration
+	}
+	helper := cmp.Or(config.CredentialHelpers[host], config.CredentialsStore)
+	if helper == "" {
+		return nil
+	}
+	_, err = exec.LookPath("docker-credential-" + helper)
+	return err
 }

@@ -42,11 +42,12 @@ func (h Host) Reports(sessions []string) iter.Seq2[int, resource.Report] {
 	return disguise.ReadReports(h.Folders, filepath.Join(h.Shown, disguise.ReportFile), sessions)
 }
 
-// InteriorAt is what the programs of a session should find, which see their folder at a path; counts reports whether they
-// count their memory.
+// InteriorAt is what the programs of a session should find. They see their folder at a path; counts reports whether
+// their memory is counted.
 func (h Host) InteriorAt(path string, s resource.Session, counts bool) (Interior, error) {
 	inside := h.Inside(s.ID)
-	if err := disguise.LinkProbes(h.Folders, inside); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing session
+	err := disguise.LinkProbes(h.Folders, inside)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing session
 		return Interior{}, err
 	}
 	interior := Interior{Who: filepath.Join(path, driver.Who), Probe: filepath.Join(path, driver.Probe)}

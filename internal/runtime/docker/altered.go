@@ -24,7 +24,9 @@ import (
 const steady = 10 * time.Second
 
 var states = map[container.ContainerState]string{
-	container.StateRunning: resource.Running, container.StatePaused: resource.Paused, container.StateRestarting: resource.Restarting,
+	container.StateRunning:    resource.Running,
+	container.StatePaused:     resource.Paused,
+	container.StateRestarting: resource.Restarting,
 }
 
 // stateOf is the state of a container. While an engine restarts a container again and again, it may report it as

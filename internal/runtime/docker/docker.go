@@ -58,7 +58,8 @@ func (r Runtime) One(ctx context.Context, session string) ([]resource.Body, erro
 
 // summary is a container as a list has it.
 func summary(there *container.InspectResponse) container.Summary {
-	return container.Summary{ID: there.ID, Names: []string{there.Name}, ImageID: there.Image, Labels: there.Config.Labels, Mounts: there.Mounts}
+	return container.Summary{ID: there.ID, Names: []string{there.Name}, ImageID: there.Image,
+		Labels: there.Config.Labels, Mounts: there.Mounts}
 }
 
 // list lists the containers of a session, or of all.

@@ -79,7 +79,8 @@ func (r Runtime) owns(c container.Summary) bool {
 // claims reports whether the labels of a container name this state and host.
 func (r Runtime) claims(c container.Summary) bool {
 	l := c.Labels
-	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host.Name && (r.named(c) || furnished(c))
+	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host.Name &&
+		(r.named(c) || furnished(c))
 }
 
 // sealed reports whether the owner of the key has made a container's labels.
@@ -220,8 +221,9 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, ca
 		return nil, "", "", "", err
 	}
 	l := there.Config.Labels
-	return &resource.Body{ID: there.ID, Host: r.Host.Name, Runtime: name, State: stateOf(there.State.Status), Image: there.Image, Foreign: true},
-		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
+	body := resource.Body{ID: there.ID, Host: r.Host.Name, Runtime: name, State: stateOf(there.State.Status),
+		Image: there.Image, Foreign: true}
+	return &body, strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 
 // nameTaken returns an error if a foreign container has the name of a session's.

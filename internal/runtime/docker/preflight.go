@@ -75,7 +75,8 @@ func (s survey) checkSSH(session resource.Session, removed map[string]bool) []pr
 	case holder == "":
 		return nil
 	case ssh.Port != 0:
-		return []preflight.Problem{taken("ssh.port", at, holder, `choose another port (port = "auto" takes a free one), or free it`)}
+		fix := `choose another port (port = "auto" takes a free one), or free it`
+		return []preflight.Problem{taken("ssh.port", at, holder, fix)}
 	}
 	return []preflight.Problem{{Attribute: "ssh", Warning: true,
 		Summary: fmt.Sprintf("%s gets another port for ssh", session.Address),

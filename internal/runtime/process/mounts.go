@@ -195,7 +195,8 @@ func (l *layer) fill(figures []byte) error {
 	if err := os.MkdirAll(filepath.Join(dir, disguise.RealDir), 0o755); err != nil {
 		return err
 	}
-	files := map[string][]byte{filepath.Join(dir, disguise.FiguresFile): figures}
+	figuresPath := filepath.Join(dir, disguise.FiguresFile)
+	files := map[string][]byte{figuresPath: figures}
 	for name := range l.files {
 		files[filepath.Join(dir, name)] = nil
 	}
@@ -203,7 +204,7 @@ func (l *layer) fill(figures []byte) error {
 		if l.files[realFile(library)] == 0 {
 			continue
 		}
-		facade, err := disguise.Facade(library, filepath.Join(dir, realFile(library)), filepath.Join(dir, disguise.FiguresFile))
+		facade, err := disguise.Facade(library, filepath.Join(dir, realFile(library)), figuresPath)
 		path := filepath.Join(l.folder, library)
 		files[path] = facade
 		if err := errors.Join(err, os.Symlink(library, disguise.Short(path))); err != nil {

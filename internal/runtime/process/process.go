@@ -90,7 +90,8 @@ func (r Runtime) stamper() (*disguise.Stamper, error) {
 }
 
 func (r Runtime) body(dir string, s resource.Session, sliceID string) resource.Body {
-	return resource.Body{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running, Hash: s.Seal(r.Owner.Key).Hash(r.Owner.Key), SliceID: sliceID}
+	return resource.Body{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running,
+		Hash: s.Seal(r.Owner.Key).Hash(r.Owner.Key), SliceID: sliceID}
 }
 
 // install puts the facades where the session's programs look before they find the host's
@@ -100,7 +101,8 @@ func (r Runtime) install(dir string, s resource.Session, given resource.Handle) 
 	if err != nil {
 		return false, err
 	}
-	return of.cuda != "", errors.Join(disguise.Install(dir, s, given, of.nvml, of.cuda), disguise.LinkProbes(r.Folders, dir))
+	err = errors.Join(disguise.Install(dir, s, given, of.nvml, of.cuda), disguise.LinkProbes(r.Folders, dir))
+	return of.cuda != "", err
 }
 
 // Unprepare removes a session's folder, never its workspace, and returns what its programs used.

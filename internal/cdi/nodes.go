@@ -76,11 +76,7 @@ func (d Driver) minor(gpu string) (int, error) {
 	entries, _ := os.ReadDir(d.host(gpus)) // without the folder there is no GPU
 	for _, e := range entries {
 		file := filepath.Join(gpus, e.Name(), "information")
-		uuid, err := d.value(file, "GPU UUID")
-		if err != nil {
-			return 0, fmt.Errorf("find GPU %s: %w", gpu, err)
-		}
-		if uuid == gpu {
+		if uuid, err := d.value(file, "GPU UUID"); err == nil && uuid == gpu { // one that cannot be read is another's
 			return d.number(file, "Device Minor")
 		}
 	}

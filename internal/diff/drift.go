@@ -197,7 +197,10 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.P
 			all = append(all, Drift{Class: MPSChanged, Host: was.Host, GPU: was.UUID, Name: DaemonName(m), From: IsAsApplied, To: now})
 		}
 	}
-	return append(all, foreignDrift(was, placements, g)...)
+	for _, s := range Foreign(g, placements) { // cosplay plans around them and never touches them
+		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, To: Slice(s.Slice), Informational: true})
+	}
+	return all
 }
 
 // lockNow is what is known of a clock lock that is lost.
@@ -237,15 +240,6 @@ func ForeignProcesses(g resource.GPU, placements resource.Placements) []resource
 		})
 	}
 	return slices.DeleteFunc(slices.Clone(g.Processes), own)
-}
-
-// foreignDrift reports foreign slices on a GPU of the project. cosplay plans around them and never touches them.
-func foreignDrift(was resource.PriorGPU, placements resource.Placements, g resource.GPU) []Drift {
-	var all []Drift
-	for _, s := range Foreign(g, placements) {
-		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, To: Slice(s.Slice), Informational: true})
-	}
-	return all
 }
 
 // Foreign lists the slices of a GPU that no session of the project has.

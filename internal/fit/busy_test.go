@@ -12,7 +12,7 @@ import (
 // divided again where it is less than its part.
 func TestBusy(t *testing.T) {
 	m, gpu := host(t, "h200"), target(t, "rtx-2060")
-	mps := fit.OfPart(m, gpu, "", 10, m.MaxClockMHz())
+	mps := fit.Parts(m, gpu, "")(10, m.MaxClockMHz())
 	part := fit.At(m, gpu, "1c.2g.35gb", m.MaxClockMHz())
 	whole := fit.At(m, gpu, "", m.MaxClockMHz())
 	for _, c := range []struct {

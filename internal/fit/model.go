@@ -128,13 +128,8 @@ func PartSMs(sms, percent int) int {
 	return 2 * (percent * sms / 200)
 }
 
-// OfPart returns the fit of a percentage of the SMs of a slice, with all of its memory bandwidth, at an SM clock. An
+// Parts returns the fit of a percentage of the SMs of a slice, with all of its memory bandwidth, at an SM clock. An
 // empty profile is the whole GPU.
-func OfPart(m resource.Model, t resource.Target, profile string, percent, clockMHz int) resource.Fit {
-	return Parts(m, t, profile)(percent, clockMHz)
-}
-
-// Parts is OfPart for many percentages and clocks of one slice.
 func Parts(m resource.Model, t resource.Target, profile string) func(percent, clockMHz int) resource.Fit {
 	of, part, want := find(m, profile), 1.0, t.Envelope()
 	if profile != "" {

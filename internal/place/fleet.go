@@ -94,7 +94,9 @@ func (f *fleet) settle() {
 		c.occupants = append(c.occupants, occupant{request: i, class: f.classOf[i], slice: *r.Kept})
 	}
 	for _, c := range f.classes {
-		c.dealOut(f.requests)
+		if c.devices > 1 { // those of one session are as far apart as there are sessions
+			slices.SortStableFunc(c.waiting, func(a, b int) int { return cmp.Compare(f.requests[a].device, f.requests[b].device) })
+		}
 	}
 	rank := func(c *card) (rank int) {
 		if len(c.occupants) == 0 {

@@ -188,7 +188,7 @@ func (b *gpuModel) percent(c *class, row, clock int) int {
 // at returns the fit of a class in a slice at a clock in MHz.
 func (b *gpuModel) at(c *class, s resource.Slice, clockMHz int) resource.Fit {
 	if s.Percent > 0 {
-		return fit.OfPart(b.spec, c.target, s.Profile, s.Percent, clockMHz)
+		return fit.Parts(b.spec, c.target, s.Profile)(s.Percent, clockMHz)
 	}
 	return fit.At(b.spec, c.target, s.Profile, clockMHz)
 }

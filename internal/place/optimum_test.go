@@ -76,7 +76,7 @@ func tryParts(m resource.Model, q Request, profile string, clock int) (part int,
 	err = math.Inf(1)
 	second := err
 	for percent := 1; percent <= 100; percent++ {
-		f := fit.OfPart(m, q.Target, profile, percent, clock)
+		f := fit.Parts(m, q.Target, profile)(percent, clock)
 		other := max(f.Error(resource.PreferFP32), f.Error(resource.PreferBandwidth))
 		switch prefer {
 		case resource.PreferFP32:

@@ -69,7 +69,7 @@ func weigh(q Request, f resource.Fit) (w weight) {
 
 func fitOf(m resource.Model, q Request, profile string, clock int) (f resource.Fit, percent int) {
 	if percent, _ = closestPart(m, q, profile, clock); percent > 0 {
-		return fit.OfPart(m, q.Target, profile, percent, clock), percent
+		return fit.Parts(m, q.Target, profile)(percent, clock), percent
 	}
 	return fit.At(m, q.Target, profile, clock), 0
 }

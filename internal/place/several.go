@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"slices"
 
 	"cosplay/internal/resource"
@@ -54,13 +53,6 @@ func devices(requests []Request) []Request {
 		}
 	}
 	return all
-}
-
-// dealOut orders the devices that wait so that those of one session are as far apart as there are sessions.
-func (c *class) dealOut(requests []Request) {
-	if c.devices > 1 {
-		slices.SortStableFunc(c.waiting, func(a, b int) int { return cmp.Compare(requests[a].device, requests[b].device) })
-	}
 }
 
 // most is how many devices of the class one GPU may have: one of each session.

@@ -30,10 +30,7 @@ func FoldInto(to *resource.Prior, op Op, made Made) {
 	p, prior := *to, *to
 	switch op := op.(type) {
 	case TakeGPU:
-		if _, held := p.GPU(op.Host, op.GPU); !held { // a baseline is never overwritten
-			p.GPUs = append(p.GPUs, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds, LockBefore: op.LockBefore})
-		}
-		recallGPU(&p, op.GPU)
+		hold(&p, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds, LockBefore: op.LockBefore})
 	case HoldGPU:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied = op.Holds.Over(g.Applied) })
 	case DoubtClock:
@@ -100,15 +97,11 @@ func FoldInto(to *resource.Prior, op Op, made Made) {
 	case MoveSessions:
 		p = p.Rename(op.Moves)
 	case Adopt:
-		gpus := op.MoreGPUs
 		if op.GPU != nil {
-			gpus = append([]resource.PriorGPU{*op.GPU}, gpus...)
+			hold(&p, *op.GPU)
 		}
-		for _, g := range gpus {
-			if _, held := p.GPU(g.Host, g.UUID); !held {
-				p.GPUs = append(p.GPUs, g)
-			}
-			recallGPU(&p, g.UUID)
+		for _, g := range op.MoreGPUs {
+			hold(&p, g)
 		}
 		edit(&p, op.Session.Address, func(s *resource.PriorSession) {
 			*s = op.Session
@@ -287,8 +280,12 @@ func forget(p *resource.Prior, a resource.Address) {
 	}
 }
 
-func recallGPU(p *resource.Prior, uuid string) {
-	p.Forgotten = slices.DeleteFunc(p.Forgotten, func(thing string) bool { return thing == uuid })
+// hold adds a GPU that the prior lacks: a baseline is never overwritten.
+func hold(p *resource.Prior, g resource.PriorGPU) {
+	if _, held := p.GPU(g.Host, g.UUID); !held {
+		p.GPUs = append(p.GPUs, g)
+	}
+	p.Forgotten = slices.DeleteFunc(p.Forgotten, func(thing string) bool { return thing == g.UUID })
 }
 
 // removed removes an element of a list, and moves the fewer of the others: a fleet is destroyed from its begin.

@@ -1,8 +1,7 @@
 package words
 
 import (
-	"fmt"
-
+	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
@@ -69,13 +68,10 @@ func Step(s plan.Step, live resource.Live) string {
 }
 
 func ofSlice(m resource.MPS) string {
-	switch {
-	case m.GPUs != "":
-		return fmt.Sprintf(" of %d GPUs", m.Devices())
-	case m.Profile == "":
-		return ""
+	if name := diff.DaemonName(m); name != "" {
+		return " of " + name
 	}
-	return fmt.Sprintf(" of %s, slot %d", m.Profile, m.Start)
+	return ""
 }
 
 // Failure says which step failed, and why.

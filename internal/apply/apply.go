@@ -197,55 +197,55 @@ func moment(op plan.Op, now time.Time) resource.Moment {
 // act carries out one operation, and reports progress if that takes long. What it removes is in prior, the state so
 // far: only what the state has is ever removed.
 func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (made plan.Made, err error) {
+	if plan.Bookkeeping(op) {
+		return made, nil
+	}
+	name := Effect{Op: op}.Change().Host
+	host, open := r.Hosts[name]
+	if !open {
+		return made, fmt.Errorf("host %q is not open; it is in the state but no longer in the configuration: "+
+			"put its block back until its sessions are destroyed", name)
+	}
 	switch op := op.(type) {
 	case plan.TakeGPU:
-		take := ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState,
-			Whole: op.Whole, Others: op.Others, Slices: op.Slices}
-		err = r.gpus(op.Host, func(g GPUs) error { return g.Take(ctx, op.GPU, take) })
+		return made, host.GPUs.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState,
+			Whole: op.Whole, Others: op.Others, Slices: op.Slices})
 	case plan.LeaveGPU:
-		err = r.gpus(op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) })
+		return made, host.GPUs.Leave(ctx, op.GPU)
 	case plan.ReleaseGPU:
-		err = r.gpus(op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs, op.Abandon) })
+		return made, host.GPUs.Release(ctx, op.GPU, op.AsItIs, op.Abandon)
 	case plan.SetGPU:
 		if _, held := prior.GPU(op.Host, op.GPU); !held {
 			what := op.GPU + " is to be changed, but the state does not have its baseline: cosplay did not make this plan"
 			return made, prose.Advice{What: what, Fix: "make a new plan with cosplay plan"}
 		}
-		made.PowerMW, err = r.set(ctx, op)
+		made.PowerMW, err = set(ctx, host.GPUs, op)
 	case plan.RunMPS:
-		err = r.mps(op.Host, func(m MPS) error { return m.RunMPS(ctx, served(prior, op), op.MPS) })
+		return made, host.MPS.RunMPS(ctx, served(prior, op), op.MPS)
 	case plan.StopMPS:
-		err = r.mps(op.Host, func(m MPS) error { return m.StopMPS(ctx, op.MPS) })
+		return made, host.MPS.StopMPS(ctx, op.MPS)
 	case plan.CreateSlice:
 		need := resource.Need{SMs: cmp.Or(op.SMs, op.Session.Fit.Got.SMs), MemoryMiB: op.Session.Target.MemoryMiB, Beside: beside(prior, op.Beside)}
-		err = r.gpus(op.Session.Slice.Host, func(g GPUs) error {
-			slice, err := g.CreateSlice(ctx, op.Session.Slice.Place(), need)
-			made.Handle = &slice.Handle
-			return err
-		})
+		slice, err := host.GPUs.CreateSlice(ctx, op.Session.Slice.Place(), need)
+		return plan.Made{Handle: &slice.Handle}, err
 	case plan.DestroySlice:
 		s, _ := prior.Session(op.Address)
 		if s.Handle == nil || plan.SharedByOther(prior, s) {
 			return made, nil
 		}
 		if s.MPS != "" { // a slice that programs use cannot be destroyed
-			err = r.mps(op.Slice.Host, func(m MPS) error { return m.StopMPS(ctx, resource.MPS{Folder: s.MPS}) })
+			err = host.MPS.StopMPS(ctx, resource.MPS{Folder: s.MPS})
 		}
 		if err == nil {
-			slice := resource.LiveSlice{Slice: op.Slice.Place(), Handle: *s.Handle}
-			err = r.gpus(op.Slice.Host, func(g GPUs) error { return g.DestroySlice(ctx, slice) })
+			err = host.GPUs.DestroySlice(ctx, resource.LiveSlice{Slice: op.Slice.Place(), Handle: *s.Handle})
 		}
 	case plan.EnsureImage:
-		host, err := r.host(op.Host)
-		if err == nil && host.Images == nil {
-			err = fmt.Errorf("host %s has no container engine; Fix: cosplay plan", op.Host)
-		}
-		if err != nil {
-			return made, err
+		if host.Images == nil {
+			return made, fmt.Errorf("host %s has no container engine; Fix: cosplay plan", op.Host)
 		}
 		return made, host.Images.Ensure(ctx, op.Image, op.How, say)
 	case plan.Prepare:
-		runtime, err := r.runtime(op.Session.Slice.Host, op.Session.Runtime)
+		runtime, err := host.runtime(name, op.Session.Runtime)
 		if err != nil {
 			return made, err
 		}
@@ -257,20 +257,20 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		body, err := runtime.Prepare(ctx, op.Session, given)
 		return plan.Made{Body: &body}, err
 	case plan.Unprepare:
-		runtime, err := r.runtime(op.Host, op.Runtime)
+		runtime, err := host.runtime(name, op.Runtime)
 		if err != nil {
 			return made, err
 		}
 		used, err := runtime.Unprepare(ctx, op.ID)
 		return plan.Made{Used: &used}, err
 	case plan.StopSession:
-		stopper, err := r.stopper(op.Host, op.Runtime)
+		stopper, err := host.stopper(name, op.Runtime)
 		if err != nil {
 			return made, err
 		}
 		return made, stopper.Stop(ctx, op.ID)
 	case plan.StartSession:
-		stopper, err := r.stopper(op.Host, op.Runtime)
+		stopper, err := host.stopper(name, op.Runtime)
 		if err != nil {
 			return made, err
 		}
@@ -278,12 +278,11 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		body, err := stopper.Start(ctx, s.Session)
 		return plan.Made{Body: &body}, err
 	case plan.EndSession:
-		runtime, err := r.runtime(op.Host, op.Runtime)
+		runtime, err := host.runtime(name, op.Runtime)
 		if ender, can := runtime.(Ender); err == nil && can {
 			err = ender.End(ctx, op.ID, Farewell(op), time.Duration(op.Grace)*time.Second)
 		}
 		return made, err
-	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.JoinSlice, plan.LeaveSlice, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the state alone
 	default:
 		err = fmt.Errorf("no way to carry out %T", op)
 	}
@@ -315,12 +314,8 @@ func served(prior resource.Prior, op plan.RunMPS) string {
 }
 
 // set sets a setting. It returns the value to which the driver rounded it, nil if it did not.
-func (r *Run) set(ctx context.Context, op plan.SetGPU) (rounded *int, err error) {
-	var now int
-	err = r.gpus(op.Host, func(g GPUs) (err error) {
-		now, err = g.Set(ctx, op.GPU, op.Setting, op.Value)
-		return err
-	})
+func set(ctx context.Context, on GPUs, op plan.SetGPU) (rounded *int, err error) {
+	now, err := on.Set(ctx, op.GPU, op.Setting, op.Value)
 	switch {
 	case err != nil || now == op.Value:
 		return nil, err
@@ -331,27 +326,7 @@ func (r *Run) set(ctx context.Context, op plan.SetGPU) (rounded *int, err error)
 	return &now, nil
 }
 
-func (r *Run) gpus(host string, do func(GPUs) error) error {
-	h, err := r.host(host)
-	if err != nil {
-		return err
-	}
-	return do(h.GPUs)
-}
-
-func (r *Run) mps(host string, do func(MPS) error) error {
-	h, err := r.host(host)
-	if err != nil {
-		return err
-	}
-	return do(h.MPS)
-}
-
-func (r *Run) runtime(host, name string) (Runtime, error) {
-	h, err := r.host(host)
-	if err != nil {
-		return nil, err
-	}
+func (h Host) runtime(host, name string) (Runtime, error) {
 	runtime, ok := h.Runtimes[name]
 	if !ok {
 		return nil, fmt.Errorf("host %s has no runtime %q; Fix: cosplay plan", host, name)
@@ -359,20 +334,11 @@ func (r *Run) runtime(host, name string) (Runtime, error) {
 	return runtime, nil
 }
 
-func (r *Run) stopper(host, name string) (Stopper, error) {
-	runtime, err := r.runtime(host, name)
+func (h Host) stopper(host, name string) (Stopper, error) {
+	runtime, err := h.runtime(host, name)
 	stopper, can := runtime.(Stopper)
 	if err == nil && !can {
 		err = fmt.Errorf("sessions that run %s are not stopped or started. Fix: end the processes of cosplay exec", resource.RuntimeNamed(name).Where)
 	}
 	return stopper, err
-}
-
-func (r *Run) host(name string) (Host, error) {
-	h, ok := r.Hosts[name]
-	if !ok {
-		return Host{}, fmt.Errorf("host %q is not open; it is in the state but no longer in the configuration: "+
-			"put its block back until its sessions are destroyed", name)
-	}
-	return h, nil
 }

@@ -3,6 +3,7 @@ package diff
 import (
 	"slices"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -50,11 +51,9 @@ func alterations(made resource.PriorSession, now resource.Body) fields {
 	if made.Body == nil || made.Body.Foreign {
 		return nil
 	}
-	var all fields
-	for _, a := range now.Altered {
-		all = append(all, Field{Kind: Kind(a.Part), From: Text(a.From), To: limit(Text(a.To))})
-	}
-	return all
+	return prose.Each(now.Altered, func(a resource.Alteration) Field {
+		return Field{Kind: Kind(a.Part), From: Text(a.From), To: limit(Text(a.To))}
+	})
 }
 
 // alteredDrift reports a container with another name, without its network or without a published port.

@@ -173,13 +173,8 @@ func dropped(desired resource.Desired, prior resource.Prior, o Options) []resour
 }
 
 func unfinished(prior resource.Prior) []resource.Address {
-	var all []resource.Address
-	for _, s := range prior.Sessions {
-		if s.Incomplete() {
-			all = append(all, s.Address)
-		}
-	}
-	all = append(all, prior.Missing...)
+	open := prose.Only(prior.Sessions, resource.PriorSession.Incomplete)
+	all := append(resource.Prior{Sessions: open}.Addresses(), prior.Missing...)
 	slices.SortFunc(all, resource.Address.Compare)
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -43,14 +44,10 @@ const (
 
 // Classes are all, settings of GPUs included.
 func Classes() []Class {
-	all := []Class{
+	return append([]Class{
 		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
 		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, MountReplaced, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded, MPSChanged, ProjectRemoved,
-	}
-	for _, s := range resource.AllSettings {
-		all = append(all, SettingClass(s))
-	}
-	return all
+	}, prose.Each(resource.AllSettings[:], SettingClass)...)
 }
 
 // SettingClass is the drift of a setting of a GPU.
@@ -107,7 +104,7 @@ func (d Drift) NoGPU() bool { return d.Class == GPUMissing || d.Class == GPUUnus
 
 // Drifts lists the differences between a state and the hosts. ended are the sessions whose lifetime has passed.
 func Drifts(prior resource.Prior, live resource.Live, ended map[resource.Address]resource.End) []Drift {
-	all := append(rebooted(prior, live), silent(prior, live)...)
+	all := hostDrift(prior, live)
 	placements := prior.Placements()
 	for _, g := range prior.GPUs {
 		all = append(all, gpuDrift(g, prior, placements, live)...)
@@ -139,19 +136,13 @@ func (d Drift) endsAtReboot() bool {
 	return setting || d.Class == SliceMissing || d.Class == BodyStopped || d.Class == MPSChanged
 }
 
-func rebooted(prior resource.Prior, live resource.Live) []Drift {
-	var all []Drift
+// hostDrift reports the hosts that were rebooted, and those whose container engine does not answer, although the project
+// has sessions in it.
+func hostDrift(prior resource.Prior, live resource.Live) (all []Drift) {
 	for _, h := range live.Hosts {
 		if was := prior.BootIDs[h.Name]; was != "" && was != h.BootID && prior.Holds(h.Name) {
 			all = append(all, Drift{Class: HostRebooted, Host: h.Name, From: IsUp, To: IsRebooted})
 		}
-	}
-	return all
-}
-
-// silent are the hosts whose container engine does not answer, although the project has sessions in it.
-func silent(prior resource.Prior, live resource.Live) (all []Drift) {
-	for _, h := range live.Hosts {
 		if h.Silent != "" && len(prior.Bodies(h.Name)) > 0 {
 			all = append(all, Drift{Class: EngineSilent, Host: h.Name, Name: h.Silent, From: IsAnswering, To: IsSilent})
 		}

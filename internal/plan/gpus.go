@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -27,9 +28,7 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 	} else if held, ok := b.prior.GPU(c.Host, c.UUID); ok {
 		op.Baseline, op.LockBefore, op.FromState = held.Baseline, held.LockBefore, true
 	}
-	for _, o := range c.Others {
-		op.Others = append(op.Others, o.Lineage)
-	}
+	op.Others = prose.Each(c.Others, func(o resource.Holder) string { return o.Lineage })
 	for _, s := range b.prior.Sessions {
 		if s.Handle != nil && s.Slice.On() == c.Key() {
 			slice := resource.LiveSlice{Slice: s.Slice.Place(), Handle: *s.Handle}

@@ -106,6 +106,17 @@ func Each[T, R any](list []T, of func(T) R) []R {
 	return all
 }
 
+// Only returns the elements of a list that a function accepts.
+func Only[T any](list []T, accepts func(T) bool) []T {
+	var all []T
+	for _, element := range list {
+		if accepts(element) {
+			all = append(all, element)
+		}
+	}
+	return all
+}
+
 // Groups collects values by text, in the order in which the texts first occur.
 type Groups[T any] struct {
 	Texts []string

@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -134,15 +135,9 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	}
 	found := &project.Import{ID: f.id, Foreign: true, Session: resource.PriorSession{Session: session, Handle: &made.Handle}}
 	found.GPU, _ = f.live.GPU(made.Host, made.GPU)
-	for _, p := range found.GPU.Processes {
-		if p.In(made.Handle) {
-			found.Users = append(found.Users, p)
-		}
-	}
-	take := plan.TakeGPU{Host: made.Host, GPU: made.GPU, Slices: []resource.LiveSlice{made}}
-	for _, o := range page.Others(lineage) {
-		take.Others = append(take.Others, o.Lineage)
-	}
+	found.Users = prose.Only(found.GPU.Processes, func(p resource.Process) bool { return p.In(made.Handle) })
+	take := plan.TakeGPU{Host: made.Host, GPU: made.GPU, Slices: []resource.LiveSlice{made},
+		Others: prose.Each(page.Others(lineage), func(o resource.Holder) string { return o.Lineage })}
 	switch held, ours := f.prior.GPU(made.Host, made.GPU); {
 	case ours:
 		take.Baseline, take.LockBefore = held.Baseline, held.LockBefore

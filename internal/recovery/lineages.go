@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
 	"cosplay/internal/state"
@@ -106,12 +107,7 @@ func remains(ctx context.Context, p *project.Project, o claim, live resource.Liv
 	best := -1
 	for _, candidate := range append(slices.Clone(o.keys), state.NewKey()) { // a new one proves nothing
 		found, failed := p.Remains(ctx, o.Lineage, live, candidate)
-		proven := 0
-		for _, one := range found {
-			if one.Proven {
-				proven++
-			}
-		}
+		proven := len(prose.Only(found, func(one resource.Remains) bool { return one.Proven }))
 		if proven > best {
 			best, all, key, failures = proven, found, candidate, failed
 		}
@@ -123,12 +119,8 @@ func remains(ctx context.Context, p *project.Project, o claim, live resource.Liv
 func withContainers(live resource.Live, remains []resource.Remains) resource.Live {
 	hosts := slices.Clone(live.Hosts)
 	for i := range hosts {
-		hosts[i].Bodies = nil
-		for _, one := range remains {
-			if one.Body.Host == hosts[i].Name {
-				hosts[i].Bodies = append(hosts[i].Bodies, one.Body)
-			}
-		}
+		here := prose.Only(remains, func(one resource.Remains) bool { return one.Body.Host == hosts[i].Name })
+		hosts[i].Bodies = prose.Each(here, func(one resource.Remains) resource.Body { return one.Body })
 		slices.SortFunc(hosts[i].Bodies, resource.Body.Compare)
 	}
 	return resource.Live{Hosts: hosts}

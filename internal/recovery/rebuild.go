@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
 )
@@ -55,10 +56,7 @@ func claimToRebuild(p *project.Project, v StateView, live resource.Live, lineage
 		return own[0], nil
 	}
 	if lineage == "" {
-		var known []string
-		for _, o := range own {
-			known = append(known, fmt.Sprintf("%s (since %s)", o.Holder.Lineage, o.Holder.Since))
-		}
+		known := prose.Each(own, func(o claim) string { return fmt.Sprintf("%s (since %s)", o.Holder.Lineage, o.Holder.Since) })
 		return claim{}, fmt.Errorf("the ledgers have %d lineages for this state: %s. Choose one with --lineage; cosplay reset --holder removes another one", len(own), strings.Join(known, ", "))
 	}
 	h, err := pickHolder(project.Holders(live), lineage)

@@ -18,6 +18,7 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 	"cosplay/internal/terminal"
@@ -138,10 +139,7 @@ func chooser(p *project.Project, o ResetOptions, live resource.Live) (func(host,
 	onHost := func(host string) bool { return o.Host == "" || o.Host == host }
 	if o.Host != "" {
 		if _, err := p.Host(o.Host); err != nil {
-			var names []string
-			for _, h := range p.Intent.Hosts {
-				names = append(names, h.Name)
-			}
+			names := prose.Each(p.Intent.Hosts, func(h config.Host) string { return h.Name })
 			return nil, fmt.Errorf("there is no host %q that could be reset; there are %s", o.Host, cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
@@ -179,11 +177,7 @@ func round(ctx context.Context, p *project.Project, o claim, live resource.Live,
 		return readable && chosen(host, gpu)
 	})
 	own := bodies(r.Prior)
-	for _, c := range has.unproven {
-		if own[c.ID] {
-			r.Unproven = append(r.Unproven, c)
-		}
-	}
+	r.Unproven = prose.Only(has.unproven, func(c resource.Body) bool { return own[c.ID] })
 	options := p.DiffOptions(has.live)
 	options.AbandonBaseline = abandon
 	r.Plan = plan.Build(resource.Desired{}, r.Prior, has.live, options)
@@ -366,12 +360,7 @@ func distinctErrors(all []error) []error {
 
 // pickHolder finds a project by the first characters of its lineage.
 func pickHolder(all []resource.Holder, prefix string) (resource.Holder, error) {
-	var found []resource.Holder
-	for _, h := range all {
-		if prefix != "" && strings.HasPrefix(h.Lineage, prefix) {
-			found = append(found, h)
-		}
-	}
+	found := prose.Only(all, func(h resource.Holder) bool { return prefix != "" && strings.HasPrefix(h.Lineage, prefix) })
 	switch len(found) {
 	case 0:
 		return resource.Holder{}, fmt.Errorf("no project %q holds a GPU; cosplay status lists the holders", prefix)

@@ -167,7 +167,7 @@ type fleet struct {
 }
 
 func newFleet(v StatusView) fleet {
-	addresses := each(v.Prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })
+	addresses := v.Prior.Addresses()
 	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice][]*resource.PriorSession{},
 		whole: map[resource.GPUKey][]*resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}, mps: map[resource.GPUKey][]resource.MPS{}}
 	for _, g := range v.Prior.GPUs {

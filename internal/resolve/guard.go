@@ -77,11 +77,8 @@ func Renames(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 		pairs[pair] = append(pairs[pair], resource.Renamed{From: old.Address, To: made[i].Address})
 		made = slices.Delete(made, i, i+1)
 	}
-	var diags hcl.Diagnostics
-	for _, pair := range slices.SortedFunc(maps.Keys(pairs), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		diags = append(diags, renameHint(intent, pairs[pair]))
-	}
-	return diags
+	byName := slices.SortedFunc(maps.Keys(pairs), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	return prose.Each(byName, func(pair [2]string) *hcl.Diagnostic { return renameHint(intent, pairs[pair]) })
 }
 
 // twins reports whether one session could become the other by a change of its address.

@@ -39,13 +39,8 @@ func (r *resolver) countMine(g resource.GPU, foreign []resource.LiveSlice) (n in
 }
 
 // heldBy lists the slices that a holder has.
-func heldBy(h resource.Holder, all []resource.LiveSlice) (held []resource.LiveSlice) {
-	for _, s := range all {
-		if slices.ContainsFunc(h.Slices, func(own resource.LiveSlice) bool { return own.Match(s) != resource.OtherSlice }) {
-			held = append(held, s)
-		}
-	}
-	return held
+func heldBy(h resource.Holder, all []resource.LiveSlice) []resource.LiveSlice {
+	return prose.Only(all, h.Has)
 }
 
 // blockers names the programs that prevent MIG mode on a GPU which the session could

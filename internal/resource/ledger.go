@@ -74,6 +74,11 @@ func (h Page) Holder(lineage string) (Holder, bool) {
 	return find(h.Holders, func(o Holder) bool { return o.Lineage == lineage })
 }
 
+// Has reports whether a slice that exists is one that the holder has on record.
+func (o Holder) Has(live LiveSlice) bool {
+	return slices.ContainsFunc(o.Slices, func(s LiveSlice) bool { return s.Match(live) != OtherSlice })
+}
+
 // Others are the holders except one.
 func (h Page) Others(lineage string) []Holder {
 	return slices.DeleteFunc(slices.Clone(h.Holders), func(o Holder) bool { return o.Lineage == lineage })

@@ -45,10 +45,7 @@ func MemoryLimits(devices, mib int) string {
 }
 
 func (s Session) sortedGPUs() []string {
-	var all []string
-	for _, slice := range s.Slices() {
-		all = append(all, slice.GPU)
-	}
+	all := prose.Each(s.Slices(), func(slice Slice) string { return slice.GPU })
 	slices.Sort(all)
 	return all
 }

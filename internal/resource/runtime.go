@@ -1,6 +1,10 @@
 package resource
 
-import "slices"
+import (
+	"slices"
+
+	"cosplay/internal/prose"
+)
 
 // Runtime describes one way to run sessions: what it can do, and what its objects
 // are called. Code checks for a capability, never for a name.
@@ -49,21 +53,14 @@ func RegisterRuntime(r Runtime) { runtimes = append(runtimes, r) }
 // RuntimeNamed finds a runtime. One that is not registered, as a state of a later
 // cosplay may have it, can do nothing.
 func RuntimeNamed(name string) Runtime {
-	for _, r := range runtimes {
-		if r.Name == name {
-			return r
-		}
+	if r, known := find(runtimes, func(r Runtime) bool { return r.Name == name }); known {
+		return r
 	}
 	return Runtime{Name: name, Title: name, Where: "in " + name, Body: "session"}
 }
 
 // RuntimeNames are the names of the runtimes that use an attribute, or of all where the attribute is "".
 func RuntimeNames(attribute string) []string {
-	var names []string
-	for _, r := range runtimes {
-		if attribute == "" || r.Uses(attribute) {
-			names = append(names, r.Name)
-		}
-	}
-	return names
+	using := prose.Only(runtimes, func(r Runtime) bool { return attribute == "" || r.Uses(attribute) })
+	return prose.Each(using, func(r Runtime) string { return r.Name })
 }

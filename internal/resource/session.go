@@ -149,13 +149,7 @@ type Session struct {
 func (s Session) Slices() []Slice { return append([]Slice{s.Slice}, s.More...) }
 
 // On are the GPUs that the session is on.
-func (s Session) On() []GPUKey {
-	var all []GPUKey
-	for _, slice := range s.Slices() {
-		all = append(all, slice.On())
-	}
-	return all
-}
+func (s Session) On() []GPUKey { return prose.Each(s.Slices(), Slice.On) }
 
 // IsOn reports whether the session is on a GPU.
 func (s Session) IsOn(gpu GPUKey) bool { return slices.Contains(s.On(), gpu) }
@@ -165,11 +159,8 @@ func (s Session) SameSlices(o Session) bool { return slices.Equal(s.Slices(), o.
 
 // Devices is how the driver identifies the slices of all devices of the session, of which given is the first.
 func (s Session) Devices(given Handle) []Handle {
-	all := []Handle{given}
-	for _, slice := range s.More {
-		all = append(all, Handle{UUID: slice.GPU, Shared: given.Shared})
-	}
-	return all
+	more := func(slice Slice) Handle { return Handle{UUID: slice.GPU, Shared: given.Shared} }
+	return append([]Handle{given}, prose.Each(s.More, more)...)
 }
 
 // ContainerSpec is what the container of a session is created from.

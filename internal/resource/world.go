@@ -349,6 +349,11 @@ func (p Prior) Placements() Placements {
 // On returns the sessions on a GPU.
 func (p Placements) On(g GPU) []*PriorSession { return p[GPUKey{g.Host, g.UUID}] }
 
+// Addresses are those of the sessions.
+func (p Prior) Addresses() []Address {
+	return prose.Each(p.Sessions, func(s PriorSession) Address { return s.Address })
+}
+
 // Session finds a session by address.
 func (p Prior) Session(a Address) (PriorSession, bool) {
 	s := p.Lookup(a)

@@ -58,9 +58,7 @@ func pageAhead(prior resource.Prior, placements resource.Placements, live resour
 // sliceAhead reports whether a project's slice in the ledger proves a later run: the ledger has the slice's UUID and
 // the run that created it, no other project has the slice, and the state has not given it up.
 func sliceAhead(prior resource.Prior, page resource.Page, s resource.LiveSlice) bool {
-	others := slices.ContainsFunc(page.Others(prior.Lineage), func(h resource.Holder) bool {
-		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Match(s) != resource.OtherSlice })
-	})
+	others := slices.ContainsFunc(page.Others(prior.Lineage), func(h resource.Holder) bool { return h.Has(s) })
 	return s.Serial > 0 && s.UUID != "" && !others && !prior.HasForgotten(s.UUID)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cosplay/internal/pattern"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -78,10 +79,7 @@ func Move(prior resource.Prior, from, to string, configured []resource.Address) 
 	case len(found.GPUs) > 0:
 		return prior, nil, fmt.Errorf("%s is a GPU, which keeps its UUID; only sessions can be moved", from)
 	}
-	known := slices.Clone(configured)
-	for _, s := range prior.Sessions {
-		known = append(known, s.Address)
-	}
+	known := slices.Concat(configured, prior.Addresses())
 	target, err := newAddress(to, found.Block, known)
 	if err != nil {
 		return prior, nil, err
@@ -172,15 +170,7 @@ func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, er
 		return prior, forgot, err
 	}
 	maps.DeleteFunc(next.BootIDs, func(host, _ string) bool { return !next.Holds(host) })
-	for _, s := range prior.Sessions {
-		if drop[s.Address] {
-			forgot.Sessions = append(forgot.Sessions, s)
-		}
-	}
-	for _, g := range prior.GPUs {
-		if _, kept := next.GPU(g.Host, g.UUID); !kept {
-			forgot.GPUs = append(forgot.GPUs, g)
-		}
-	}
+	forgot.Sessions = prose.Only(prior.Sessions, func(s resource.PriorSession) bool { return drop[s.Address] })
+	forgot.GPUs = prose.Only(prior.GPUs, func(g resource.PriorGPU) bool { return empty[g.Key()] })
 	return next, forgot, nil
 }

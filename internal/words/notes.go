@@ -31,26 +31,12 @@ func stepID(id string, live resource.Live) string {
 }
 
 func note(n resource.Note, live resource.Live) string {
-	slice := n.Slice
-	switch n.Kind {
-	case resource.BodyTaken:
-		return "its " + resource.RuntimeNamed(n.Runtime).Body + " exists and was taken over"
-	case resource.BodyIncomplete:
-		return "its " + resource.RuntimeNamed(n.Runtime).Body + " exists and is not finished"
-	case resource.SliceIsForeign:
-		return fmt.Sprintf("it was not done; a foreign %s slice is at slot %d", slice.Profile, slice.Start)
-	case resource.SliceInUse:
-		return fmt.Sprintf("the %s slice at slot %d is in use, so cosplay counts it as foreign and leaves it alone; if it is not: %s", slice.Profile, slice.Start, removal(slice))
-	case resource.SliceFromOtherBoot:
-		return fmt.Sprintf("a %s slice was going to be created before the host was rebooted; the slice at slot %d of %s is another one and is left alone", slice.Profile, slice.Start, anyGPU(live, slice.GPU))
-	case resource.SliceMaybeOwn:
-		return fmt.Sprintf("an interrupted run may have created the %s slice at slot %d of %s, but a process uses it, so it is left alone; if it is not needed: %s", slice.Profile, slice.Start, anyGPU(live, slice.GPU), removal(slice))
-	case resource.SliceOfProject:
-		return fmt.Sprintf("the %s slice at slot %d of %s is another project's and is left alone", slice.Profile, slice.Start, anyGPU(live, slice.GPU))
-	case resource.StateOlder:
+	if n.Kind == resource.StateOlder {
 		return older(n)
 	}
-	return notes[n.Kind]
+	s := n.Slice
+	return strings.NewReplacer("{body}", resource.RuntimeNamed(n.Runtime).Body, "{slice}", s.Profile+" slice", "{slot}", fmt.Sprintf("slot %d", s.Start),
+		"{gpu}", anyGPU(live, s.GPU), "{removal}", removal(s)).Replace(notes[n.Kind])
 }
 
 var notes = map[resource.NoteKind]string{
@@ -60,10 +46,20 @@ var notes = map[resource.NoteKind]string{
 	resource.StepUnreadable:  "its GPU cannot be read",
 	resource.StepNothingLeft: "nothing of it is left",
 	resource.LockUnsure:      "a clock lock cannot be read; it will be set again",
+	resource.BodyTaken:       "its {body} exists and was taken over",
+	resource.BodyIncomplete:  "its {body} exists and is not finished",
 	resource.SliceTaken:      "its slice exists and was taken over",
 	resource.InstanceTaken:   "its GPU instance exists and was taken over",
 	resource.SliceUnseen:     "its GPU cannot be read; cosplay finds out what became of it when it can",
 	resource.HostRebooted:    "the host was rebooted, so nothing is left of it",
+	resource.SliceIsForeign:  "it was not done; a foreign {slice} is at {slot}",
+	resource.SliceInUse: "the {slice} at {slot} is in use, so cosplay counts it as foreign and leaves it alone; " +
+		"if it is not: {removal}",
+	resource.SliceFromOtherBoot: "a {slice} was going to be created before the host was rebooted; " +
+		"the slice at {slot} of {gpu} is another one and is left alone",
+	resource.SliceMaybeOwn: "an interrupted run may have created the {slice} at {slot} of {gpu}, but a process uses it, " +
+		"so it is left alone; if it is not needed: {removal}",
+	resource.SliceOfProject: "the {slice} at {slot} of {gpu} is another project's and is left alone",
 }
 
 // older says what an old state lacked.

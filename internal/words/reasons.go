@@ -83,8 +83,7 @@ func watts(mw int) int { return (mw + 500) / 1000 }
 
 // Session returns the reason why a session changes, or cannot change; "" if its fields show it.
 func Session(c diff.SessionChange) string {
-	runtime := c.Runtime()
-	body := runtime.Body
+	body := c.Runtime().Body
 	switch c.Reason.Kind {
 	case resource.GPUMissing, resource.GPUUnusable, resource.SliceUnread:
 		return unplanned(c)
@@ -93,26 +92,12 @@ func Session(c diff.SessionChange) string {
 			return "its " + body + " stays behind: cosplay no longer knows it"
 		}
 		return "its slice and " + body + " stay behind: cosplay no longer knows them"
-	case resource.BodyUnmade:
-		return "its " + body + " was not created yet"
-	case resource.BodyMissing:
-		return "its " + body + " is missing; the slice stays"
 	case resource.BodyReplaced, resource.BodyUnproven:
 		return replaced(c)
-	case resource.BodyStopped:
-		return "its " + body + " does not run; it is started again"
-	case resource.BodyPaused:
-		return "its " + body + " is paused; it is resumed"
-	case resource.BodyRestarting:
-		return "its " + body + " restarts again and again; cosplay logs " + c.Address.Short() + " shows why"
-	case resource.Interrupted:
-		return "a run was interrupted while it worked on the " + body
-	case resource.BodyChanged:
-		return "its " + body + " was changed outside of cosplay"
 	case resource.TriggerSession:
 		return "replace_triggered_by: " + c.Reason.Session.String() + " changes"
 	}
-	return sessionReasons[c.Reason.Kind]
+	return strings.NewReplacer("{body}", body, "{session}", c.Address.Short()).Replace(sessionReasons[c.Reason.Kind])
 }
 
 var sessionReasons = map[resource.ReasonKind]string{
@@ -122,6 +107,13 @@ var sessionReasons = map[resource.ReasonKind]string{
 	resource.SliceMissing:    "its slice is missing",
 	resource.SliceUnfinished: "its slice was not finished",
 	resource.ComputeMissing:  "its slice has lost its compute instance",
+	resource.BodyUnmade:      "its {body} was not created yet",
+	resource.BodyMissing:     "its {body} is missing; the slice stays",
+	resource.BodyStopped:     "its {body} does not run; it is started again",
+	resource.BodyPaused:      "its {body} is paused; it is resumed",
+	resource.BodyRestarting:  "its {body} restarts again and again; cosplay logs {session} shows why",
+	resource.Interrupted:     "a run was interrupted while it worked on the {body}",
+	resource.BodyChanged:     "its {body} was changed outside of cosplay",
 	resource.BoundsChanged:   "docker update changed its container; it is set back while it runs",
 	resource.BodyAltered:     "its container was changed outside of cosplay; it is restored while it runs",
 	resource.ImageMoved:      "its image's name refers to another image now, and pull = \"always\"",
@@ -155,147 +147,4 @@ func replaced(c diff.SessionChange) string {
 		subject = "nothing proves what its " + body + " was made from; it is"
 	}
 	return subject + " recreated: its processes stop; files outside the workspace and volumes are lost; the slice stays"
-}
-
-// possibly begins a cause that is not known: cosplay reads the change, and not the command.
-const possibly = "possible cause: "
-
-// CauseAndAge is the cause of a drift, and since when it is known if that is recorded.
-func CauseAndAge(d diff.Drift) string {
-	since, known := resource.ParseMoment(d.Since)
-	if !known {
-		return Cause(d)
-	}
-	found := "found at " + since.String()
-	if cause := Cause(d); cause != "" {
-		found = cause + "; " + found
-	}
-	return found
-}
-
-// Cause returns the cause of a drift, or its meaning.
-func Cause(d diff.Drift) string {
-	at, _ := resource.ParseMoment(d.By.At)
-	switch {
-	case d.By.User != "" && d.Class == diff.BodyMissing:
-		return fmt.Sprintf("%s%s, who destroyed its slice at %s", possibly, d.By.User, at)
-	case d.By.User != "":
-		return fmt.Sprintf("by %s at %s", d.By.User, at)
-	case d.Class == diff.GPUUnseen:
-		return d.Name + "; " + possibly + "systemctl daemon-reload, a restart of the engine, or a lost GPU. cosplay apply --replace recreates the " + resource.RuntimeNamed(d.Runtime).Body
-	case d.Class == diff.MPSChanged && (d.To == diff.IsMissing || d.To == diff.IsSilent):
-		return possibly + "killed; programs that used it have failed"
-	case d.Class == diff.EngineSilent:
-		return "sessions were not read: " + d.Name
-	case d.Class == diff.GPUUnusable:
-		u, _ := d.To.(diff.Unanswered)
-		return resource.Unusable(u).String()
-	case d.Class == diff.ClockLock && d.To.(diff.Clock).Read != 0:
-		return fmt.Sprintf("cosplay verify read %d MHz under load", d.To.(diff.Clock).Read)
-	case d.Class == diff.SliceMissing && d.To == diff.IsWithoutCompute:
-		return possibly + "nvidia-smi mig -dci"
-	case d.Class == diff.BodyChanged && d.Kind != "":
-		return possibly + "docker update"
-	case d.Kept():
-		return "expired (" + string(d.Kind) + "); prevent_destroy keeps it up"
-	case d.Class == diff.LifetimeEnded:
-		return "expired (" + string(d.Kind) + "); cosplay expire ends it, cosplay extend gives it more time"
-	case d.Class == diff.BodyAltered && altered[d.Kind] != "":
-		return altered[d.Kind]
-	case d.Class == diff.DisguiseBroken && d.Name != "":
-		return "cosplay verify says what to do"
-	case d.Class == diff.DisguiseOutdated:
-		runtime := resource.RuntimeNamed(d.Runtime)
-		return "a " + runtime.Body + " keeps what it was started with: " + runtime.StopCommand + ", then cosplay apply"
-	}
-	if s, is := d.Class.Setting(); is && causes[d.Class] == "" {
-		return possibly + "nvidia-smi " + s.SMI() + ", or a " + prose.Choose(resource.Bit(s.Mode()), "reboot", "restart of the driver")
-	}
-	return causes[d.Class]
-}
-
-var altered = map[diff.Kind]string{
-	diff.FieldName:    possibly + "docker rename",
-	diff.FieldNetwork: possibly + "docker network disconnect",
-	diff.FieldPorts:   "the engine does not publish the port of the running container",
-	diff.FieldSSHPort: "the engine does not publish the port of the running container",
-}
-
-var causes = map[diff.Class]string{
-	diff.GPUMissing:     possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it",
-	diff.HostRebooted:   "the driver forgets slices, clock locks and power limits over a reboot",
-	diff.ClockLock:      possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver",
-	diff.MPSChanged:     possibly + "nvidia-cuda-mps-control; programs that run keep the limits that they started with",
-	diff.ProjectRemoved: "removed by another user",
-	diff.SliceMissing:   possibly + "nvidia-smi mig -dgi, or a reboot",
-	diff.SliceReplaced:  "recreated outside cosplay; the new slice is foreign",
-	diff.BodyMissing:    possibly + "removed by hand",
-	diff.BodyStopped:    possibly + "stopped by hand, or its program ended",
-	diff.BodyUnstarted:  possibly + "the engine or a run ended before it was started",
-	diff.BodyRestarting: "its program ends; cosplay logs shows why",
-	diff.BodyAltered:    "changed outside cosplay",
-	diff.MountReplaced:  possibly + "an editor that saves by renaming. The session has the old one until cosplay stop and cosplay start; edit in place, or mount the folder",
-	diff.BodyStarted:    possibly + "docker start; cosplay stop had stopped it",
-	diff.BodyPaused:     possibly + "docker pause",
-	diff.BodyChanged:    "edited or recreated outside cosplay",
-	diff.BodyReplaced:   "removed and recreated outside cosplay",
-	diff.BodyLimited:    possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
-	diff.ImageMoved:     "built or pulled again; each container keeps its own until it is replaced",
-	diff.ImageOffered:   "the registry has another image by this name; cosplay apply pulls it",
-	diff.ForeignSlice:   "cosplay leaves it alone",
-	diff.DisguiseBroken: "files in the session's folder were changed outside cosplay",
-	diff.SecretsInEnv:   "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
-}
-
-// Repair says what an apply would do about a drift.
-func Repair(d diff.Drift) string {
-	if _, setting := d.Class.Setting(); setting {
-		return "sets the " + Drifted(d) + " again"
-	}
-	runtime := resource.RuntimeNamed(d.Runtime)
-	recreates := "recreates the " + runtime.Body
-	if runtime.Rewrites {
-		recreates = "writes the " + runtime.Body + " again"
-	}
-	switch d.Class {
-	case diff.HostRebooted:
-		return "sets the GPUs, creates the slices and starts the sessions again"
-	case diff.GPUMissing, diff.GPUUnusable:
-		return "leaves what is on it until the GPU answers"
-	case diff.ProjectRemoved:
-		return "creates the sessions again"
-	case diff.EngineSilent:
-		return "is refused until the engine answers"
-	case diff.GPUUnseen:
-		return "leaves it; with --replace it recreates the " + runtime.Body
-	case diff.SliceMissing:
-		return "creates the slice again, and " + recreates
-	case diff.SliceReplaced:
-		return "leaves the foreign slice, and places the session where there is room"
-	case diff.BodyMissing, diff.BodyReplaced, diff.DisguiseBroken:
-		return recreates
-	case diff.BodyChanged:
-		if d.Kind != "" {
-			return "sets it back while the " + runtime.Body + " runs"
-		}
-		return recreates
-	case diff.BodyStopped, diff.BodyUnstarted, diff.BodyRestarting:
-		return "starts the " + runtime.Body + " again"
-	case diff.MPSChanged:
-		return "runs it again with its limits"
-	case diff.BodyPaused:
-		return "resumes the " + runtime.Body
-	case diff.BodyStarted:
-		return "stops the " + runtime.Body
-	case diff.BodyAltered:
-		return "restores it while the " + runtime.Body + " runs"
-	case diff.MountReplaced:
-		return "leaves the old one in the session until the " + runtime.Body + " starts again"
-	case diff.LifetimeEnded:
-		return "leaves the session up, since only cosplay expire ends it"
-	case diff.ImageOffered:
-		return "pulls the image, and " + recreates
-	case diff.ForeignSlice, diff.BodyLimited, diff.ImageMoved, diff.DisguiseOutdated, diff.SecretsInEnv, diff.ClockLock:
-	}
-	return "leaves it as it is"
 }

@@ -4,54 +4,42 @@ import (
 	"slices"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
 // Stopping is the plan that stops sessions: each after those that depend on it.
 func Stopping(sessions []resource.PriorSession) *Plan {
-	p := &Plan{}
-	for _, c := range goingDown(asTheyAre(sessions)) {
-		s := c.Before
-		waits := func(other Step) bool {
-			o := find(sessions, other.Group)
-			return slices.Contains(o.DependsOn, s.Address.Name)
-		}
-		p.add(s, waits, StopSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime, ID: s.ID})
-	}
-	return p
+	return inOrder(sessions, goingDown, func(s, other *resource.PriorSession) bool { return slices.Contains(other.DependsOn, s.Address.Name) },
+		func(s *resource.PriorSession) Op {
+			return StopSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime, ID: s.ID}
+		})
 }
 
 // Starting is the plan that starts sessions: each after those that it depends on.
 func Starting(sessions []resource.PriorSession) *Plan {
-	p := &Plan{}
-	for _, c := range comingUp(asTheyAre(sessions)) {
-		s := c.Before
-		waits := func(other Step) bool {
-			return slices.Contains(s.DependsOn, find(sessions, other.Group).Address.Name)
+	return inOrder(sessions, comingUp, func(s, other *resource.PriorSession) bool { return slices.Contains(s.DependsOn, other.Address.Name) },
+		func(s *resource.PriorSession) Op {
+			return StartSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime}
+		})
+}
+
+// inOrder is a plan with a step for each session. A session waits for those before it that waits names.
+func inOrder(sessions []resource.PriorSession, order func([]diff.SessionChange) []diff.SessionChange,
+	waits func(s, other *resource.PriorSession) bool, do func(*resource.PriorSession) Op) *Plan {
+	p, changes := &Plan{}, make([]diff.SessionChange, len(sessions))
+	for i := range sessions {
+		changes[i] = diff.SessionChange{Address: sessions[i].Address, Before: &sessions[i], After: &sessions[i].Session}
+	}
+	changes = order(changes)
+	for i, c := range changes {
+		op, group := OpJSON{do(c.Before)}, c.Address.String()
+		step := Step{ID: group + "/" + op.Kind(), Group: group, Do: op}
+		for n, other := range changes[:i] {
+			if waits(c.Before, other.Before) {
+				step.Needs = append(step.Needs, p.Steps[n].ID)
+			}
 		}
-		p.add(s, waits, StartSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime})
+		p.Steps = append(p.Steps, step)
 	}
 	return p
-}
-
-// add adds a step of a session that waits for some of the steps before it.
-func (p *Plan) add(s *resource.PriorSession, waits func(Step) bool, do Op) {
-	needs := ids(slices.DeleteFunc(slices.Clone(p.Steps), func(o Step) bool { return !waits(o) }))
-	p.Steps = append(p.Steps, Step{ID: s.Address.String() + "/" + do.kind(), Group: s.Address.String(), Needs: needs, Do: OpJSON{do}})
-}
-
-func asTheyAre(sessions []resource.PriorSession) []diff.SessionChange {
-	return prose.Each(sessions, func(s resource.PriorSession) diff.SessionChange {
-		return diff.SessionChange{Address: s.Address, Before: &s, After: &s.Session}
-	})
-}
-
-// find returns the session with an address; an empty one if there is none.
-func find(sessions []resource.PriorSession, address string) resource.PriorSession {
-	i := slices.IndexFunc(sessions, func(s resource.PriorSession) bool { return s.Address.String() == address })
-	if i < 0 {
-		return resource.PriorSession{}
-	}
-	return sessions[i]
 }

@@ -98,56 +98,40 @@ func (r *resolver) warnGPU(host config.Host, summary, detail string) {
 	r.report(hcl.DiagWarning, host.Ranges.Of("gpus"), summary, detail)
 }
 
-// warnOfDegraded warns of the features that cosplay gives up on the GPUs of sessions. It
-// names GPUs that lack the same features together.
-func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
-	used := r.usedGPUs(desired)
-	for _, host := range r.intent.Hosts {
-		var gpus prose.Groups[string]
-		for _, g := range used(host.Name) {
-			if lost := losses(*g); lost != "" {
-				gpus.Add(lost, fmt.Sprint(g.Index))
-			}
-		}
-		for _, lost := range gpus.Texts {
-			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the driver does not offer every call", prose.Choose(len(gpus.Of[lost]), "GPU", "GPUs"), strings.Join(gpus.Of[lost], ", "), host.Name), lost)
-		}
-	}
-}
-
-// warnOfUnlisted warns of GPUs of sessions that the catalog lacks. It names GPUs with the same figures together.
-func (r *resolver) warnOfUnlisted(desired []resource.DesiredGPU) {
-	used := r.usedGPUs(desired)
-	for _, host := range r.intent.Hosts {
-		var gpus prose.Groups[*resource.GPU]
-		for _, g := range used(host.Name) {
-			if !catalog.Listed(g.Model) {
-				gpus.Add(catalog.Unlisted(*g), g)
-			}
-		}
-		for _, text := range gpus.Texts {
-			all := gpus.Of[text]
-			numbers := prose.Each(all, func(g *resource.GPU) string { return fmt.Sprint(g.Index) })
-			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the catalog lacks %s", prose.Choose(len(all), "GPU", "GPUs"), strings.Join(numbers, ", "), host.Name, all[0].Model.Name), text)
-		}
-	}
-}
-
-// usedGPUs returns the GPUs of sessions by host.
-func (r *resolver) usedGPUs(desired []resource.DesiredGPU) func(host string) []*resource.GPU {
+// warnOfUsed warns of what is found of the GPUs of sessions. It names GPUs of a host with the same text together.
+func (r *resolver) warnOfUsed(desired []resource.DesiredGPU, find func(resource.GPU) (what, detail string)) {
 	used := map[resource.GPUKey]bool{}
 	for _, d := range desired {
-		used[resource.GPUKey{Host: d.Host, UUID: d.UUID}] = true
+		used[d.Key()] = true
 	}
-	return func(host string) (gpus []*resource.GPU) {
-		shown, _ := r.live.Host(host)
-		for i := range shown.GPUs {
-			if used[resource.GPUKey{Host: host, UUID: shown.GPUs[i].UUID}] {
-				gpus = append(gpus, &shown.GPUs[i])
+	for _, host := range r.intent.Hosts {
+		var gpus prose.Groups[string]
+		whats := map[string]string{}
+		shown, _ := r.live.Host(host.Name)
+		for _, g := range shown.GPUs {
+			if what, detail := find(g); used[resource.GPUKey{Host: host.Name, UUID: g.UUID}] && detail != "" {
+				whats[detail] = what
+				gpus.Add(detail, fmt.Sprint(g.Index))
 			}
 		}
-		return gpus
+		for _, detail := range gpus.Texts {
+			numbers := gpus.Of[detail]
+			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: %s", prose.Choose(len(numbers), "GPU", "GPUs"), strings.Join(numbers, ", "), host.Name, whats[detail]), detail)
+		}
 	}
+}
+
+// degraded finds the features that cosplay gives up on a GPU.
+func degraded(g resource.GPU) (what, detail string) {
+	return "the driver does not offer every call", losses(g)
+}
+
+// unlisted finds a GPU that the catalog lacks.
+func unlisted(g resource.GPU) (what, detail string) {
+	if catalog.Listed(g.Model) {
+		return "", ""
+	}
+	return "the catalog lacks " + g.Model.Name, catalog.Unlisted(g)
 }
 
 // losses lists the features that cosplay gives up on a GPU and that matter to a plan.

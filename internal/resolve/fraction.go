@@ -21,14 +21,7 @@ func (r *resolver) fractions() {
 		return
 	}
 	r.anyWay = map[resource.Address]bool{}
-	intent := *r.intent
-	intent.Sessions = make([]config.Session, 0, len(r.intent.Sessions))
-	for _, s := range r.intent.Sessions {
-		if s.Fraction == 0 || r.ownCard(&s) {
-			intent.Sessions = append(intent.Sessions, s)
-		}
-	}
-	r.intent = &intent
+	r.only(func(s *config.Session) bool { return s.Fraction == 0 || r.ownCard(s) })
 }
 
 // ownCard sets the target of a session with a fraction, and how it shares the GPU.

@@ -15,18 +15,9 @@ import (
 // permit limits each session to what its host permits. A session that asks for anything else is refused and left out;
 // one that does not say keeps what it has, if that is permitted.
 func (r *resolver) permit() {
-	limits := func(h config.Host) bool { return len(h.Sharing) > 0 }
-	if !slices.ContainsFunc(r.intent.Hosts, limits) {
-		return
+	if slices.ContainsFunc(r.intent.Hosts, func(h config.Host) bool { return len(h.Sharing) > 0 }) {
+		r.only(r.permits)
 	}
-	intent := *r.intent
-	intent.Sessions = make([]config.Session, 0, len(r.intent.Sessions))
-	for _, s := range r.intent.Sessions {
-		if r.permits(&s) {
-			intent.Sessions = append(intent.Sessions, s)
-		}
-	}
-	r.intent = &intent
 }
 
 func (r *resolver) permits(s *config.Session) bool {

@@ -29,8 +29,8 @@ func Desired(intent *config.Intent, person Person, prior resource.Prior, live re
 	result := r.place()
 	r.refuse(result)
 	desired := r.daemons(r.desired(result))
-	r.warnOfDegraded(desired.GPUs)
-	r.warnOfUnlisted(desired.GPUs)
+	r.warnOfUsed(desired.GPUs, degraded)
+	r.warnOfUsed(desired.GPUs, unlisted)
 	return desired, r.diags
 }
 
@@ -352,6 +352,18 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 
 func (r *resolver) report(severity hcl.DiagnosticSeverity, at *hcl.Range, summary, detail string) {
 	r.add(&hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail, Subject: at})
+}
+
+// only leaves out the sessions of the intent that a function, which may change them, refuses.
+func (r *resolver) only(accepts func(*config.Session) bool) {
+	intent := *r.intent
+	intent.Sessions = make([]config.Session, 0, len(r.intent.Sessions))
+	for _, s := range r.intent.Sessions {
+		if accepts(&s) {
+			intent.Sessions = append(intent.Sessions, s)
+		}
+	}
+	r.intent = &intent
 }
 
 // add adds a diagnostic that is equal for all instances of a block only once.

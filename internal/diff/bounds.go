@@ -56,46 +56,34 @@ func alterations(made resource.PriorSession, now resource.Body) fields {
 	})
 }
 
-// alteredDrift reports a container with another name, without its network or without a published port.
-func alteredDrift(was resource.PriorSession, c resource.Body) []Drift {
-	var all []Drift
-	for _, a := range alterations(was, c) {
-		d := driftOf(was, BodyAltered, a.From, a.To)
-		d.GPU, d.Kind = was.Slice.GPU, a.Kind
-		all = append(all, d)
-	}
-	return all
+// fieldDrift reports each of these fields of a container.
+func fieldDrift(was resource.PriorSession, class Class, all []Field) []Drift {
+	return prose.Each(all, func(f Field) Drift {
+		d := driftOf(was, class, f.From, f.To)
+		d.GPU, d.Kind, d.Name = was.Slice.GPU, f.Kind, f.Name
+		return d
+	})
 }
 
 // replacedDrift reports a file or folder of the host that was replaced there: the container has the old one until it
 // starts again, which no apply does by itself.
 func replacedDrift(was resource.PriorSession, c resource.Body) []Drift {
-	var all []Drift
-	add := func(kind Kind, source string) {
-		if slices.Contains(c.Replaced, source) {
-			d := driftOf(was, MountReplaced, IsAsApplied, IsReplaced)
-			d.GPU, d.Kind, d.Name = was.Slice.GPU, kind, source
-			all = append(all, d)
-		}
-	}
-	add(FieldWorkspace, was.Workspace)
+	mounts := []Field{{Kind: FieldWorkspace, Name: was.Workspace, From: IsAsApplied, To: IsReplaced}}
 	for _, v := range was.Spec.Volumes {
-		add(FieldVolumes, v.Source)
+		mounts = append(mounts, Field{Kind: FieldVolumes, Name: v.Source, From: IsAsApplied, To: IsReplaced})
 	}
-	return all
+	return fieldDrift(was, MountReplaced, prose.Only(mounts, func(f Field) bool { return slices.Contains(c.Replaced, f.Name) }))
 }
 
 // boundsDrift reports what docker update changed. What only a new container repairs is informational: cosplay does
 // not stop the container's programs for it.
 func boundsDrift(was resource.PriorSession, c resource.Body) []Drift {
-	var all []Drift
-	for _, b := range rebound(was, c) {
-		d := driftOf(was, BodyChanged, b.From, b.To)
-		d.GPU, d.Kind = was.Slice.GPU, b.Kind
+	bounds := rebound(was, c)
+	all := fieldDrift(was, BodyChanged, bounds)
+	for i, b := range bounds {
 		if b.stays() {
-			d.Class, d.Informational = BodyLimited, true
+			all[i].Class, all[i].Informational = BodyLimited, true
 		}
-		all = append(all, d)
 	}
 	return all
 }

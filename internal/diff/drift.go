@@ -306,7 +306,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 			add(DisguiseBroken, IsIntact, Damage(c.Damaged))
 		}
 		all = append(all, boundsDrift(was, c)...)
-		all = append(all, alteredDrift(was, c)...)
+		all = append(all, fieldDrift(was, BodyAltered, alterations(was, c))...)
 		all = append(all, replacedDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
 		all = append(all, secretsDrift(was, c)...)

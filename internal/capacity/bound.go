@@ -15,7 +15,7 @@ type Bound struct {
 
 // LeastTime is the bound of some work on a GPU: of its floating point operations by number format, at the rates that the maker states, and of
 // bytes that are copied to it. Parts of a GPU that work at the same time do not add up.
-func LeastTime(operations map[string]float64, toDevice int64, t resource.Target) Bound {
+func LeastTime(operations map[string]float64, toDevice int, t resource.Target) Bound {
 	bound := Bound{Seconds: float64(toDevice) / pcieRate(t), By: "PCIe"}
 	for _, format := range slices.Sorted(maps.Keys(operations)) {
 		label, rate := rateOf(format, t)

@@ -12,7 +12,7 @@ func TestLeastTime(t *testing.T) {
 	for _, c := range []struct {
 		target     string
 		operations map[string]float64
-		toDevice   int64
+		toDevice   int
 		seconds    float64
 		by         string
 	}{

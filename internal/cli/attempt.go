@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ type attempt struct {
 
 // largest is the program that used most memory; nil if none reports.
 func (a attempt) largest() *resource.ProgramReport {
-	reserved := func(p resource.ProgramReport) int64 {
+	reserved := func(p resource.ProgramReport) int {
 		if p.Fullest == nil {
 			return 0
 		}
@@ -39,7 +40,7 @@ func (a attempt) largest() *resource.ProgramReport {
 	if len(a.Report.Programs) == 0 {
 		return nil
 	}
-	p := slices.MaxFunc(a.Report.Programs, func(p, q resource.ProgramReport) int { return int(min(1, max(-1, reserved(p)-reserved(q)))) })
+	p := slices.MaxFunc(a.Report.Programs, func(p, q resource.ProgramReport) int { return cmp.Compare(reserved(p), reserved(q)) })
 	return &p
 }
 

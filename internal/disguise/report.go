@@ -148,19 +148,19 @@ type reportEntry struct {
 	At      float64 `json:"at"`
 	End     float64 `json:"end"`
 
-	Launches    int64               `json:"launches"`
-	FLOPs       float64             `json:"flops"`
-	ToDevice    int64               `json:"to_device"`
-	ToHost      int64               `json:"to_host"`
-	Between     int64               `json:"between"`
-	Collectives map[string][2]int64 `json:"collectives"` // count, bytes
-	Devices     map[string][2]int64 `json:"devices"`     // peak allocated, peak reserved
+	Launches    int               `json:"launches"`
+	FLOPs       float64           `json:"flops"`
+	ToDevice    int               `json:"to_device"`
+	ToHost      int               `json:"to_host"`
+	Between     int               `json:"between"`
+	Collectives map[string][2]int `json:"collectives"` // count, bytes
+	Devices     map[string][2]int `json:"devices"`     // peak allocated, peak reserved
 
 	Memory        *memoryEntry       `json:"memory"` // at the fullest moment
 	Error         *memoryEntry       `json:"error"`
 	Rescued       int                `json:"rescued"`
 	Least         map[string]float64 `json:"least"`
-	Step          *stepEntry         `json:"step"`
+	Step          *resource.StepWork `json:"step"`
 	WithoutValues string             `json:"without_values"`
 
 	OutOfMemory *refusals  `json:"out_of_memory"`
@@ -191,7 +191,7 @@ func parseEntry(slot []byte) (e reportEntry, ok bool) {
 }
 
 func (e reportEntry) sound() bool {
-	counts := []int64{int64(e.PID), int64(e.Programs), int64(e.Rescued), e.Launches, e.ToDevice, e.ToHost, e.Between}
+	counts := []int{e.PID, e.Programs, e.Rescued, e.Launches, e.ToDevice, e.ToHost, e.Between}
 	for kind, c := range e.Collectives {
 		if !slices.Contains(collectives, kind) {
 			return false
@@ -205,16 +205,16 @@ func (e reportEntry) sound() bool {
 		counts = append(counts, peaks[0], peaks[1])
 	}
 	if e.Rank != nil {
-		counts = append(counts, int64(*e.Rank))
+		counts = append(counts, *e.Rank)
 	}
 	if e.OutOfMemory != nil {
-		counts = append(counts, int64(e.OutOfMemory.count))
+		counts = append(counts, e.OutOfMemory.count)
 	}
 	if min(e.Start, e.At, e.End) < 0 || max(e.Start, e.At, e.End) > mostTime {
 		return false
 	}
 	return e.Version == reportVersion && e.FLOPs >= 0 && e.FLOPs <= mostFLOPs &&
-		e.Memory.sound() && e.Error.sound() && e.Step.sound() && soundWork(e.Least) && !slices.ContainsFunc(counts, outOfRange)
+		e.Memory.sound() && e.Error.sound() && soundStep(e.Step) && soundWork(e.Least) && !slices.ContainsFunc(counts, outOfRange)
 }
 
 // collectives are the kinds that programs report.

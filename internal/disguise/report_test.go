@@ -38,8 +38,8 @@ func TestReportOfManyPrograms(t *testing.T) {
 		if len(r.Programs) != listed || r.Earlier != programs-listed {
 			t.Errorf("of %d programs %d are listed, and %d earlier ones", programs, len(r.Programs), r.Earlier)
 		}
-		total := resource.Work{Launches: int64(programs) + 4, FLOPs: float64(programs) * 1e15, ToDevice: int64(programs) * 1000}
-		reduced := resource.Collective{Count: int64(programs), Bytes: int64(programs) * 8}
+		total := resource.Work{Launches: programs + 4, FLOPs: float64(programs) * 1e15, ToDevice: programs * 1000}
+		reduced := resource.Collective{Count: programs, Bytes: programs * 8}
 		if got := r.Total; got.Launches != total.Launches || got.FLOPs != total.FLOPs || got.ToDevice != total.ToDevice || got.Collectives["all_reduce"] != reduced {
 			t.Errorf("%d programs did %+v", programs, got)
 		}

@@ -10,16 +10,16 @@ import (
 
 // memoryEntry is the part of a program's slot that says what took the memory of a device, at its fullest moment or at an error.
 type memoryEntry struct {
-	Device    int              `json:"device"`
-	Reserved  int64            `json:"reserved"`
-	Allocated int64            `json:"allocated"`
-	Kinds     map[string]int64 `json:"kinds"`
-	Lines     []lineEntry      `json:"lines"`
-	Stages    map[string]int64 `json:"stages"`
-	Ranges    map[string]int64 `json:"ranges"`
+	Device    int            `json:"device"`
+	Reserved  int            `json:"reserved"`
+	Allocated int            `json:"allocated"`
+	Kinds     map[string]int `json:"kinds"`
+	Lines     []lineEntry    `json:"lines"`
+	Stages    map[string]int `json:"stages"`
+	Ranges    map[string]int `json:"ranges"`
 
-	Requested int64    `json:"requested"`
-	Used      int64    `json:"used"`
+	Requested int      `json:"requested"`
+	Used      int      `json:"used"`
 	At        codeLine `json:"at"`
 	Stage     string   `json:"stage"`
 }
@@ -38,14 +38,6 @@ func (c *codeLine) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &[]any{&c.File, &c.Line, &c.Code})
 }
 
-// stepEntry is the part of a program's slot about its training steps.
-type stepEntry struct {
-	Count    int                `json:"count"`
-	FLOPs    float64            `json:"flops"`
-	Least    map[string]float64 `json:"least"`
-	ToDevice int64              `json:"to_device"`
-}
-
 // stages are those of a training step, in their order.
 var stages = []string{"load", "forward", "backward", "step"}
 
@@ -53,10 +45,10 @@ func (m *memoryEntry) sound() bool {
 	if m == nil {
 		return true
 	}
-	counts := slices.Concat([]int64{int64(m.Device), m.Reserved, m.Allocated, m.Requested, m.Used, int64(m.At.Line)},
+	counts := slices.Concat([]int{m.Device, m.Reserved, m.Allocated, m.Requested, m.Used, m.At.Line},
 		slices.Collect(maps.Values(m.Kinds)), slices.Collect(maps.Values(m.Stages)), slices.Collect(maps.Values(m.Ranges)))
 	for _, l := range m.Lines {
-		counts = append(counts, int64(l.Line), l.Bytes)
+		counts = append(counts, l.Line, l.Bytes)
 		if !slices.Contains(resource.MemoryKinds, l.Kind) {
 			return false
 		}
@@ -74,8 +66,8 @@ func (m *memoryEntry) sound() bool {
 	return !slices.ContainsFunc(counts, outOfRange)
 }
 
-func (s *stepEntry) sound() bool {
-	return s == nil || soundWork(s.Least) && s.FLOPs >= 0 && s.FLOPs <= mostFLOPs && !outOfRange(int64(s.Count)) && !outOfRange(s.ToDevice)
+func soundStep(s *resource.StepWork) bool {
+	return s == nil || soundWork(s.Least) && s.FLOPs >= 0 && s.FLOPs <= mostFLOPs && !outOfRange(s.Count) && !outOfRange(s.ToDevice)
 }
 
 func soundWork(least map[string]float64) bool {
@@ -87,7 +79,7 @@ func soundWork(least map[string]float64) bool {
 	return true
 }
 
-func outOfRange(n int64) bool { return n < 0 || n > mostCount }
+func outOfRange(n int) bool { return n < 0 || n > mostCount }
 
 func (m *memoryEntry) use() resource.MemoryUse {
 	u := resource.MemoryUse{Device: m.Device, Reserved: m.Reserved, Allocated: m.Allocated, Kinds: m.Kinds}
@@ -118,8 +110,5 @@ func (e reportEntry) addMemory(p *resource.ProgramReport) {
 	if e.Error != nil {
 		p.Error = &resource.MemoryFailure{MemoryUse: e.Error.use(), Requested: e.Error.Requested, Used: e.Error.Used, At: e.Error.At.shown(), Stage: printable(e.Error.Stage)}
 	}
-	if e.Step != nil {
-		p.Step = &resource.StepWork{Count: e.Step.Count, FLOPs: e.Step.FLOPs, Least: e.Step.Least, ToDevice: e.Step.ToDevice}
-	}
-	p.Rescued, p.Least, p.WithoutValues = e.Rescued, e.Least, printable(e.WithoutValues)
+	p.Rescued, p.Least, p.Step, p.WithoutValues = e.Rescued, e.Least, e.Step, printable(e.WithoutValues)
 }

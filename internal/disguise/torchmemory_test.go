@@ -55,12 +55,12 @@ func TestTorchMemory(t *testing.T) {
 			t.Errorf("line %d of the error is %+v, want %+v", i, got, line)
 		}
 	}
-	stages := map[string]int64{}
+	stages := map[string]int{}
 	for _, stage := range p.Fullest.Stages {
 		stages[stage.Name] = stage.Bytes / mib
 	}
 	// The first forward pass is in the load stage, since it has no matrix product. In the second step there is the momentum, too.
-	for stage, want := range map[string]int64{"load": 832, "backward": 1088, "step": 1088, "forward": 832 + 4096} {
+	for stage, want := range map[string]int{"load": 832, "backward": 1088, "step": 1088, "forward": 832 + 4096} {
 		if got := stages[stage]; got < want || got > want+1 {
 			t.Errorf("the peak of stage %s is %d MiB, want %d; all are %v", stage, got, want, stages)
 		}

@@ -31,9 +31,9 @@ func TestTorchReport(t *testing.T) {
 	out, r := s.reports(t, "../../scripts/torch/counted.py")
 	var want struct {
 		FLOPs    float64 `json:"flops"`
-		ToDevice int64   `json:"to_device"`
-		ToHost   int64   `json:"to_host"`
-		Between  int64   `json:"between"`
+		ToDevice int     `json:"to_device"`
+		ToHost   int     `json:"to_host"`
+		Between  int     `json:"between"`
 	}
 	check(t, json.Unmarshal([]byte(out), &want))
 	p := r.Programs[0]
@@ -58,7 +58,7 @@ func TestTorchReportOfEnds(t *testing.T) {
 		name, program string
 		failure       string
 		refused       int
-		reserved      int64 // MiB
+		reserved      int // MiB
 	}{
 		{"plainly", "x = torch.ones(3).cuda()", "", 0, 2},
 		{"with another exit code", "x = torch.ones(3).cuda(); import sys; sys.exit(3)", "", 0, 2},

@@ -309,13 +309,13 @@ func (v FitsView) data() any {
 		out.Smallest = &public.SmallestCard{Target: t.Key, Name: t.ShortName(), MemoryMiB: t.MemoryMiB, HeadroomMiB: best.HeadroomMiB()}
 	}
 	if v.Peak != nil {
-		out.Peak, out.Step = memoryUseOf(v.Peak.Fullest), trainingStepOf(v.work())
+		out.Peak, out.Step = some(v.Peak.Fullest, memoryUseOf), (*public.StepWork)(v.work())
 	}
 	if v.Broken != nil {
 		out.Reason = strings.TrimSpace(v.Broken.words(v.Command) + "\n" + v.Broken.Output)
 	}
 	if v.Refused != nil {
-		out.Failure = memoryFailureOf(v.Refused.Error)
+		out.Failure = some(v.Refused.Error, memoryFailureOf)
 	}
 	return out
 }

@@ -165,7 +165,7 @@ func (v JUnitView) targetProperties() []junitProperty {
 
 func (v JUnitView) programProperties(p resource.ProgramReport) []junitProperty {
 	all := v.targetProperties()
-	add := func(name string, value int64) { all = append(all, junitProperty{name, strconv.FormatInt(value, 10)}) }
+	add := func(name string, value int) { all = append(all, junitProperty{name, strconv.Itoa(value)}) }
 	for _, d := range p.Devices {
 		add(fmt.Sprintf("cuda%d_peak_allocated_bytes", d.Index), d.Allocated)
 		add(fmt.Sprintf("cuda%d_peak_reserved_bytes", d.Index), d.Reserved)
@@ -175,7 +175,7 @@ func (v JUnitView) programProperties(p resource.ProgramReport) []junitProperty {
 	add("host_to_device_bytes", p.ToDevice)
 	add("device_to_host_bytes", p.ToHost)
 	add("device_to_device_bytes", p.Between)
-	add("out_of_memory", int64(p.OutOfMemory))
+	add("out_of_memory", p.OutOfMemory)
 	for _, kind := range slices.Sorted(maps.Keys(p.Collectives)) {
 		add(kind+"_count", p.Collectives[kind].Count)
 		add(kind+"_bytes", p.Collectives[kind].Bytes)

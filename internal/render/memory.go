@@ -72,7 +72,7 @@ func (p *page) memoryLines(indent int, u resource.MemoryUse) {
 
 // kindWords are the parts of the memory of a device, the largest first.
 func kindWords(u resource.MemoryUse) string {
-	all := each(kindsOf(u), func(k public.MemoryKind) string { return together(kindName(k.Kind) + " " + byteWords(int64(k.Bytes))) })
+	all := each(kindsOf(u), func(k public.MemoryKind) string { return together(kindName(k.Kind) + " " + byteWords(k.Bytes)) })
 	if unused := u.Reserved - u.Allocated; unused > 0 {
 		all = append(all, together("unused cache "+byteWords(unused)))
 	}
@@ -83,7 +83,7 @@ func kindsOf(u resource.MemoryUse) []public.MemoryKind {
 	kinds := []public.MemoryKind{}
 	for _, kind := range resource.MemoryKinds {
 		if u.Kinds[kind] > 0 {
-			kinds = append(kinds, public.MemoryKind{Kind: kind, Bytes: int(u.Kinds[kind])})
+			kinds = append(kinds, public.MemoryKind{Kind: kind, Bytes: u.Kinds[kind]})
 		}
 	}
 	slices.SortStableFunc(kinds, func(a, b public.MemoryKind) int { return b.Bytes - a.Bytes })
@@ -104,29 +104,14 @@ func stageWords(stage string) string {
 	return map[string]string{"load": "the load stage", "forward": "the forward pass", "backward": "the backward pass", "step": "the optimizer's step"}[stage]
 }
 
-func memoryUseOf(u *resource.MemoryUse) *public.MemoryUse {
-	if u == nil {
-		return nil
-	}
-	return &public.MemoryUse{Device: u.Device, Reserved: int(u.Reserved), Allocated: int(u.Allocated), Unused: int(u.Reserved - u.Allocated), Kinds: kindsOf(*u),
+func memoryUseOf(u resource.MemoryUse) public.MemoryUse {
+	return public.MemoryUse{Device: u.Device, Reserved: u.Reserved, Allocated: u.Allocated, Unused: u.Reserved - u.Allocated, Kinds: kindsOf(u),
 		Lines: each(u.Lines, func(l resource.MemoryLine) public.MemoryLine {
-			return public.MemoryLine{CodeLine: public.CodeLine(l.CodeLine), Kind: l.Kind, Bytes: int(l.Bytes)}
+			return public.MemoryLine{CodeLine: public.CodeLine(l.CodeLine), Kind: l.Kind, Bytes: l.Bytes}
 		}),
-		Stages: each(slices.Concat(u.Stages, u.Ranges), func(n resource.NamedBytes) public.MemoryStage {
-			return public.MemoryStage{Name: n.Name, Bytes: int(n.Bytes)}
-		})}
+		Stages: each(slices.Concat(u.Stages, u.Ranges), func(n resource.NamedBytes) public.MemoryStage { return public.MemoryStage(n) })}
 }
 
-func memoryFailureOf(f *resource.MemoryFailure) *public.MemoryFailure {
-	if f == nil {
-		return nil
-	}
-	return &public.MemoryFailure{MemoryUse: *memoryUseOf(&f.MemoryUse), Requested: int(f.Requested), Used: int(f.Used), At: public.CodeLine(f.At), Stage: f.Stage}
-}
-
-func trainingStepOf(s *resource.StepWork) *public.StepWork {
-	if s == nil {
-		return nil
-	}
-	return &public.StepWork{Count: s.Count, FLOPs: s.FLOPs, Least: s.Least, ToDevice: int(s.ToDevice)}
+func memoryFailureOf(f resource.MemoryFailure) public.MemoryFailure {
+	return public.MemoryFailure{MemoryUse: memoryUseOf(f.MemoryUse), Requested: f.Requested, Used: f.Used, At: public.CodeLine(f.At), Stage: f.Stage}
 }

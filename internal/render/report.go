@@ -48,7 +48,7 @@ func (p *page) report(r resource.Report) {
 		if r.Total.Between == 0 {
 			between = nil // no column of it
 		}
-		return []line{text(scaled(w.FLOPs)), text(strconv.FormatInt(w.Launches, 10)), text(byteWords(w.ToDevice)), text(byteWords(w.ToHost)), between}
+		return []line{text(scaled(w.FLOPs)), text(strconv.Itoa(w.Launches)), text(byteWords(w.ToDevice)), text(byteWords(w.ToHost)), between}
 	}
 	for _, one := range r.Programs {
 		t.add(append([]line{text(programName(one)), text(strconv.Itoa(one.PID)), text(peaksWords(one.Devices))}, append(workCells(one.Work),
@@ -126,7 +126,7 @@ func accountWords(peaks []int) string {
 // reportWords sums a report up in one line.
 func reportWords(r resource.Report) string {
 	w := r.Total
-	all := []string{prose.Count(r.Earlier+len(r.Programs), "PyTorch program") + ": " + scaled(w.FLOPs) + "FLOP", prose.Plural(int(w.Launches), "launch", "launches"),
+	all := []string{prose.Count(r.Earlier+len(r.Programs), "PyTorch program") + ": " + scaled(w.FLOPs) + "FLOP", prose.Plural(w.Launches, "launch", "launches"),
 		byteWords(w.ToDevice) + " to the GPU", byteWords(w.ToHost) + " to the host"}
 	if w.Between > 0 {
 		all = append(all, byteWords(w.Between)+" between GPUs")
@@ -159,7 +159,7 @@ func scaled(x float64) string {
 }
 
 // byteWords writes bytes with the unit that fits them.
-func byteWords(n int64) string {
+func byteWords(n int) string {
 	x, units := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	at := 0
 	for ; x >= 1024 && at < len(units)-1; at++ {
@@ -189,18 +189,16 @@ func (v ReportView) data() any {
 }
 
 func workOf(w resource.Work) public.Work {
-	return public.Work{Launches: int(w.Launches), FLOPs: w.FLOPs, ToDevice: int(w.ToDevice), ToHost: int(w.ToHost), Between: int(w.Between),
+	return public.Work{Launches: w.Launches, FLOPs: w.FLOPs, ToDevice: w.ToDevice, ToHost: w.ToHost, Between: w.Between,
 		Collectives: each(slices.Sorted(maps.Keys(w.Collectives)), func(kind string) public.CollectiveWork {
-			return public.CollectiveWork{Kind: kind, Count: int(w.Collectives[kind].Count), Bytes: int(w.Collectives[kind].Bytes)}
+			return public.CollectiveWork{Kind: kind, Count: w.Collectives[kind].Count, Bytes: w.Collectives[kind].Bytes}
 		})}
 }
 
 func programOf(p resource.ProgramReport) public.ReportProgram {
 	out := public.ReportProgram{Work: workOf(p.Work), PID: p.PID, Name: p.Name, Rank: p.Rank, Start: moment(p.Start).Format(time.RFC3339), Updated: moment(p.Updated).Format(time.RFC3339),
-		Devices: each(p.Devices, func(d resource.DevicePeak) public.ReportProgramDevice {
-			return public.ReportProgramDevice{Index: d.Index, Allocated: int(d.Allocated), Reserved: int(d.Reserved)}
-		}), OutOfMemory: p.OutOfMemory}
-	out.Memory, out.Refused, out.Rescued, out.Step = memoryUseOf(p.Fullest), memoryFailureOf(p.Error), p.Rescued, trainingStepOf(p.Step)
+		Devices: each(p.Devices, func(d resource.DevicePeak) public.ReportProgramDevice { return public.ReportProgramDevice(d) }), OutOfMemory: p.OutOfMemory,
+		Memory: some(p.Fullest, memoryUseOf), Refused: some(p.Error, memoryFailureOf), Rescued: p.Rescued, Step: (*public.StepWork)(p.Step)}
 	if p.End != 0 {
 		out.End = moment(p.End).Format(time.RFC3339)
 	}

@@ -63,7 +63,7 @@ func TestScaled(t *testing.T) {
 			t.Errorf("%v reads %q, want %q", x, got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 40: "5.0 TiB", 1 << 55: "32768.0 TiB"} {
+	for n, want := range map[int]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 40: "5.0 TiB", 1 << 55: "32768.0 TiB"} {
 		if got := strings.ReplaceAll(byteWords(n), hard, " "); got != want {
 			t.Errorf("%d reads %q, want %q", n, got, want)
 		}

@@ -11,18 +11,18 @@ type Report struct {
 
 // Work is what programs did.
 type Work struct {
-	Launches    int64                 // operations that wrote memory of a device
+	Launches    int                   // operations that wrote memory of a device
 	FLOPs       float64               // floating point operations of matrix products and convolutions
-	ToDevice    int64                 // bytes copied from the host to devices
-	ToHost      int64                 // bytes copied from devices to the host
-	Between     int64                 // bytes copied between devices
+	ToDevice    int                   // bytes copied from the host to devices
+	ToHost      int                   // bytes copied from devices to the host
+	Between     int                   // bytes copied between devices
 	Collectives map[string]Collective // by kind: all_reduce
 }
 
 // Collective is a kind of communication between the processes of a group, as each process counts it.
 type Collective struct {
-	Count int64
-	Bytes int64 // of the tensors that the process gave
+	Count int
+	Bytes int // of the tensors that the process gave
 }
 
 // ProgramReport is a process of a session that used a device.
@@ -53,7 +53,7 @@ type ProgramReport struct {
 // DevicePeak is the peak of a program's memory on a device, in bytes, as PyTorch's allocator counts it.
 type DevicePeak struct {
 	Index               int
-	Allocated, Reserved int64
+	Allocated, Reserved int
 }
 
 // MemoryKinds are what memory is for, in the order in which it is shown.
@@ -62,19 +62,19 @@ var MemoryKinds = []string{"parameters", "gradients", "optimizer_state", "activa
 // MemoryUse says what the allocated memory of a device was for, at one moment. All figures are bytes.
 type MemoryUse struct {
 	Device    int
-	Reserved  int64            // with the cache of the allocator
-	Allocated int64            // of tensors and workspaces
-	Kinds     map[string]int64 // by MemoryKinds
-	Lines     []MemoryLine     // of the program, those with most bytes, in that order; a line has an entry for each kind
-	Stages    []NamedBytes     // the most that was allocated in each stage: load, forward, backward, step
-	Ranges    []NamedBytes     // and in each range that the program named
+	Reserved  int            // with the cache of the allocator
+	Allocated int            // of tensors and workspaces
+	Kinds     map[string]int // by MemoryKinds
+	Lines     []MemoryLine   // of the program, those with most bytes, in that order; a line has an entry for each kind
+	Stages    []NamedBytes   // the most that was allocated in each stage: load, forward, backward, step
+	Ranges    []NamedBytes   // and in each range that the program named
 }
 
 // MemoryLine is what a line of the program allocated.
 type MemoryLine struct {
 	CodeLine
 	Kind  string
-	Bytes int64
+	Bytes int
 }
 
 // CodeLine is a line of the program.
@@ -87,24 +87,25 @@ type CodeLine struct {
 // NamedBytes are the bytes of a stage or range.
 type NamedBytes struct {
 	Name  string
-	Bytes int64
+	Bytes int
 }
 
 // MemoryFailure is a request that could not be served, and what had the memory then.
 type MemoryFailure struct {
 	MemoryUse
-	Requested int64
-	Used      int64 // memory of the device that all programs had, with their contexts
+	Requested int
+	Used      int // memory of the device that all programs had, with their contexts
 	At        CodeLine
 	Stage     string
 }
 
-// StepWork is the work of the training step that took least. A step ends with that of an optimizer.
+// StepWork is the work of the training step that took least. A step ends with that of an optimizer. Its JSON is that of
+// a program's slot in the report file.
 type StepWork struct {
-	Count    int                // steps of the program
-	FLOPs    float64            // floating point operations of one
-	Least    map[string]float64 // those that no algorithm avoids, by number format: "fp32"
-	ToDevice int64              // bytes copied from the host
+	Count    int                `json:"count"`     // steps of the program
+	FLOPs    float64            `json:"flops"`     // floating point operations of one
+	Least    map[string]float64 `json:"least"`     // those that no algorithm avoids, by number format: "fp32"
+	ToDevice int                `json:"to_device"` // bytes copied from the host
 }
 
 // Add adds other work.

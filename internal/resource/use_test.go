@@ -8,8 +8,8 @@ import (
 
 func TestExplain(t *testing.T) {
 	const mib = 1 << 20
-	program := func(refusals, used, requested int64, failure string) resource.ProgramReport {
-		p := resource.ProgramReport{End: 1, OutOfMemory: int(refusals), Failure: failure}
+	program := func(refusals, used, requested int, failure string) resource.ProgramReport {
+		p := resource.ProgramReport{End: 1, OutOfMemory: refusals, Failure: failure}
 		if requested > 0 {
 			p.Error = &resource.MemoryFailure{Used: used * mib, Requested: requested * mib}
 		}

@@ -72,7 +72,8 @@ func replacedDrift(was resource.PriorSession, c resource.Body) []Drift {
 	for _, v := range was.Spec.Volumes {
 		mounts = append(mounts, Field{Kind: FieldVolumes, Name: v.Source, From: IsAsApplied, To: IsReplaced})
 	}
-	return fieldDrift(was, MountReplaced, prose.Only(mounts, func(f Field) bool { return slices.Contains(c.Replaced, f.Name) }))
+	replaced := func(f Field) bool { return slices.Contains(c.Replaced, f.Name) }
+	return fieldDrift(was, MountReplaced, prose.Only(mounts, replaced))
 }
 
 // boundsDrift reports what docker update changed. What only a new container repairs is informational: cosplay does

@@ -136,8 +136,8 @@ func (d Drift) endsAtReboot() bool {
 	return setting || d.Class == SliceMissing || d.Class == BodyStopped || d.Class == MPSChanged
 }
 
-// hostDrift reports the hosts that were rebooted, and those whose container engine does not answer, although the project
-// has sessions in it.
+// hostDrift reports the hosts that were rebooted, and those whose container engine does not answer, although the
+// project has sessions in it.
 func hostDrift(prior resource.Prior, live resource.Live) (all []Drift) {
 	for _, h := range live.Hosts {
 		if was := prior.BootIDs[h.Name]; was != "" && was != h.BootID && prior.Holds(h.Name) {

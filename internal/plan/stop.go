@@ -9,18 +9,18 @@ import (
 
 // Stopping is the plan that stops sessions: each after those that depend on it.
 func Stopping(sessions []resource.PriorSession) *Plan {
-	return inOrder(sessions, goingDown, func(s, other *resource.PriorSession) bool { return slices.Contains(other.DependsOn, s.Address.Name) },
-		func(s *resource.PriorSession) Op {
-			return StopSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime, ID: s.ID}
-		})
+	waits := func(s, other *resource.PriorSession) bool { return slices.Contains(other.DependsOn, s.Address.Name) }
+	return inOrder(sessions, goingDown, waits, func(s *resource.PriorSession) Op {
+		return StopSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime, ID: s.ID}
+	})
 }
 
 // Starting is the plan that starts sessions: each after those that it depends on.
 func Starting(sessions []resource.PriorSession) *Plan {
-	return inOrder(sessions, comingUp, func(s, other *resource.PriorSession) bool { return slices.Contains(s.DependsOn, other.Address.Name) },
-		func(s *resource.PriorSession) Op {
-			return StartSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime}
-		})
+	waits := func(s, other *resource.PriorSession) bool { return slices.Contains(s.DependsOn, other.Address.Name) }
+	return inOrder(sessions, comingUp, waits, func(s *resource.PriorSession) Op {
+		return StartSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime}
+	})
 }
 
 // inOrder is a plan with a step for each session. A session waits for those before it that waits names.

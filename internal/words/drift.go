@@ -13,7 +13,8 @@ import (
 // possibly begins a cause that is not known: cosplay reads the change, and not the command.
 const possibly = "possible cause: "
 
-// drifts has the words for each class of drift. fill replaces what is in braces. A setting of a GPU has words of its own.
+// drifts has the words for each class of drift, where they do not depend on its values. fill replaces what is in
+// braces.
 var drifts = map[diff.Class]struct {
 	thing  string // what has drifted; where it is a body and the drift has a kind, that is what has drifted
 	cause  string // or what it means

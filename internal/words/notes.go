@@ -35,7 +35,8 @@ func note(n resource.Note, live resource.Live) string {
 		return older(n)
 	}
 	s := n.Slice
-	return strings.NewReplacer("{body}", resource.RuntimeNamed(n.Runtime).Body, "{slice}", s.Profile+" slice", "{slot}", fmt.Sprintf("slot %d", s.Start),
+	return strings.NewReplacer("{body}", resource.RuntimeNamed(n.Runtime).Body,
+		"{slice}", s.Profile+" slice", "{slot}", fmt.Sprintf("slot %d", s.Start),
 		"{gpu}", anyGPU(live, s.GPU), "{removal}", removal(s)).Replace(notes[n.Kind])
 }
 

@@ -58,6 +58,14 @@ func (l *Loop) report(e public.WatchEvent) {
 	l.Report(e)
 }
 
+func ofSession(kind string, a resource.Address, text string) public.WatchEvent {
+	return public.WatchEvent{Kind: kind, Subject: a.String(), Session: a.String(), Text: text}
+}
+
+func ofGPU(kind string, g resource.GPUKey, live resource.Live, text string) public.WatchEvent {
+	return public.WatchEvent{Kind: kind, Subject: words.GPU(live, g.Host, g.UUID), Host: g.Host, GPU: g.UUID, Text: text}
+}
+
 func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // findings reports what has begun and what has ended since the last cycle. A reboot is one finding.
@@ -121,13 +129,11 @@ func (l *Loop) left(j Judgement, live resource.Live) {
 		if l.stays[left] = true; left.Why == Differs || before[left] {
 			continue
 		}
-		e := public.WatchEvent{Kind: Stays, Host: left.GPU.Host, GPU: left.GPU.UUID, Why: string(left.Why), Text: reasons[left.Why]}
-		if e.GPU != "" {
-			e.Subject = words.GPU(live, e.Host, e.GPU)
-		} else {
-			e.Subject = left.Address.String()
-			e.Session = e.Subject
+		e := ofSession(Stays, left.Address, reasons[left.Why])
+		if left.GPU.UUID != "" {
+			e = ofGPU(Stays, left.GPU, live, reasons[left.Why])
 		}
+		e.Why = string(left.Why)
 		l.report(e)
 	}
 }

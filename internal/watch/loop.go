@@ -20,7 +20,6 @@ import (
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
-	"cosplay/internal/words"
 )
 
 // settling is how long a loop that was woken waits for further events of the same cause.
@@ -275,37 +274,55 @@ func (l *Loop) Wake() {
 	}
 }
 
-// repair changes what was judged, under the lock.
+// repair changes what was judged.
 func (l *Loop) repair(ctx context.Context, p *Opened, j Judgement) (repaired bool, err error) {
-	if err := p.Lock(ctx, "watch", 0); err != nil {
-		return false, err
-	}
-	l.say(Waiting, "")
-	defer func() { err = errors.Join(err, p.Unlock()) }()
-	by := &operator{loop: l, allowed: map[resource.Address]bool{}}
-	aim := project.Aim{}
+	allowed, aim := map[resource.Address]bool{}, project.Aim{}
 	if !l.Policy.Apply {
 		aim.Exclude = prose.Each(j.Changed, resource.Address.String)
 	}
 	for _, a := range j.Repairs {
-		by.allowed[a] = true
+		allowed[a] = true
 		aim.Target = append(aim.Target, a.String())
 	}
-	err = p.Reconcile(ctx, aim, project.ApplyOptions{}, project.WithoutCalls, by)
-	if ctx.Err() != nil {
-		return false, nil // what was done is saved, and the next start repairs the rest
-	}
-	now, succeeded := time.Now(), err == nil && len(by.failed) == 0
-	for _, key := range j.Keys {
-		l.history.Repaired(key, now, succeeded, rand.Float64())
-	}
+	by := operator{loop: l, approve: func(o project.Outlook) error { return l.approve(o, allowed) }, ended: l.repaired}
+	return by.run(ctx, p, aim, project.WithoutCalls, j.Keys)
+}
+
+// repaired reports how a repair has ended. That its plan was refused does not fail the cycle.
+func (l *Loop) repaired(succeeded bool, err error) error {
 	l.Monitor.repair(!succeeded)
 	var refused *project.Refused
 	if errors.As(err, &refused) {
 		l.report(public.WatchEvent{Kind: Failed, Text: sentence(refused)})
-		err = nil
+		return nil
 	}
-	return by.applied && succeeded, err
+	return err
+}
+
+var errBeyond = errors.New("meanwhile more has changed than may be repaired; the next cycle decides again")
+
+// approve approves only what was judged, and reports what is repaired.
+func (l *Loop) approve(outlook project.Outlook, allowed map[resource.Address]bool) error {
+	for _, c := range outlook.Plan.Diff.Sessions {
+		if c.Action != diff.NoOp && !allowed[c.Address] {
+			return fmt.Errorf("%s: %w", c.Address, errBeyond)
+		}
+	}
+	j := l.Policy.Judge(outlook.Plan, outlook.Live, outlook.Prior, func(string) Why { return "" })
+	if i := slices.IndexFunc(j.Left, func(left Left) bool { return left.GPU.UUID == "" && allowed[left.Address] }); i >= 0 {
+		return fmt.Errorf("%s: %w", j.Left[i].Address, errBeyond)
+	}
+	for _, g := range outlook.Plan.Diff.GPUs {
+		if g.Settings != (resource.Settings{}) {
+			l.report(ofGPU(Repairing, g.Key(), outlook.Live, string(g.Action)))
+		}
+	}
+	for _, c := range outlook.Plan.Diff.Sessions {
+		if c.Action != diff.NoOp {
+			l.report(ofSession(Repairing, c.Address, string(c.Action)))
+		}
+	}
+	return nil
 }
 
 // expired are the sessions that have expired and that the policy ends. One that prevent_destroy keeps is only reported.
@@ -325,86 +342,57 @@ const expiry = "expired "
 // grace is how long the programs of a session that has expired may take to end.
 const grace = resource.Seconds(10)
 
-// expire ends sessions that have expired, under the lock.
+// expire ends sessions that have expired: the user's configuration asks for it.
 func (l *Loop) expire(ctx context.Context, p *Opened, sessions []string) (done bool, err error) {
-	if err := p.Lock(ctx, "watch", 0); err != nil {
-		return false, err
-	}
-	l.say(Waiting, "")
-	defer func() { err = errors.Join(err, p.Unlock()) }()
-	by := &ender{loop: l}
-	err = p.EndExpired(ctx, sessions, grace, project.ApplyOptions{}, by)
-	if ctx.Err() != nil {
-		return false, nil
-	}
-	succeeded := err == nil && by.failed == 0
-	for _, session := range sessions {
-		l.history.Repaired(expiry+session, time.Now(), succeeded, rand.Float64())
-	}
-	return by.ended > 0 && succeeded, err
-}
-
-// ender approves the end of what has expired: the user's configuration asks for it.
-type ender struct {
-	loop          *Loop
-	ended, failed int
-}
-
-func (e *ender) Approve(_ context.Context, o project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
-	if diags.HasErrors() {
-		return false, &project.Refused{Diagnostics: diags}
-	}
-	for _, c := range o.Plan.Diff.Sessions {
-		if end, is := o.Plan.Ending(c.Address); is {
-			e.loop.report(public.WatchEvent{Kind: Ending, Subject: end.Address.String(), Session: end.Address.String(), Text: fmt.Sprintf("expired at %s (%s)", end.At, end.Why)})
+	by := operator{loop: l, approve: func(o project.Outlook) error {
+		for _, c := range o.Plan.Diff.Sessions {
+			if end, is := o.Plan.Ending(c.Address); is {
+				l.report(ofSession(Ending, end.Address, fmt.Sprintf("expired at %s (%s)", end.At, end.Why)))
+			}
 		}
-	}
-	return false, nil
+		return nil
+	}}
+	aim := project.Aim{Goal: project.ExpiredEnded, Target: sessions, Grace: grace}
+	keys := prose.Each(sessions, func(session string) string { return expiry + session })
+	return by.run(ctx, p, aim, project.AfterOthers, keys)
 }
 
-func (e *ender) Begin(ctx context.Context, _ project.Outlook) (context.Context, func(apply.Event), func()) {
-	return ctx, e.loop.step, func() {}
-}
-
-func (e *ender) Applied(_ context.Context, _ project.Outlook, result apply.Result, err error, _ bool) error {
-	e.ended, e.failed = e.ended+len(result.Done), len(result.Failures)
-	return err
-}
-
-// operator approves only what was judged.
+// operator applies plans without a user.
 type operator struct {
 	loop    *Loop
-	allowed map[resource.Address]bool
-	applied bool // a step was carried out
+	approve func(project.Outlook) error              // refuses a plan without mistakes, or reports what begins
+	ended   func(succeeded bool, failed error) error // turns the error of a run into that of the cycle; nil does not
+	applied bool                                     // a step was carried out
 	failed  []apply.Failure
 }
 
-var errBeyond = errors.New("meanwhile more has changed than may be repaired; the next cycle decides again")
+// run plans and applies under the lock, and records the outcome for keys of the history. It reports whether something was
+// changed and nothing failed.
+func (o *operator) run(ctx context.Context, p *Opened, aim project.Aim, patience project.Patience, keys []string) (done bool, err error) {
+	if err := p.Lock(ctx, "watch", 0); err != nil {
+		return false, err
+	}
+	o.loop.say(Waiting, "")
+	defer func() { err = errors.Join(err, p.Unlock()) }()
+	err = p.Reconcile(ctx, aim, project.ApplyOptions{}, patience, o)
+	if ctx.Err() != nil {
+		return false, nil // what was done is saved, and the next start repairs the rest
+	}
+	succeeded := err == nil && len(o.failed) == 0
+	for _, key := range keys {
+		o.loop.history.Repaired(key, time.Now(), succeeded, rand.Float64())
+	}
+	if o.ended != nil {
+		err = o.ended(succeeded, err)
+	}
+	return o.applied && succeeded, err
+}
 
 func (o *operator) Approve(_ context.Context, outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
 	if diags.HasErrors() {
 		return false, &project.Refused{Diagnostics: diags}
 	}
-	for _, c := range outlook.Plan.Diff.Sessions {
-		if c.Action != diff.NoOp && !o.allowed[c.Address] {
-			return false, fmt.Errorf("%s: %w", c.Address, errBeyond)
-		}
-	}
-	j := o.loop.Policy.Judge(outlook.Plan, outlook.Live, outlook.Prior, func(string) Why { return "" })
-	if i := slices.IndexFunc(j.Left, func(left Left) bool { return left.GPU.UUID == "" && o.allowed[left.Address] }); i >= 0 {
-		return false, fmt.Errorf("%s: %w", j.Left[i].Address, errBeyond)
-	}
-	for _, g := range outlook.Plan.Diff.GPUs {
-		if g.Settings != (resource.Settings{}) {
-			o.loop.report(public.WatchEvent{Kind: Repairing, Subject: words.GPU(outlook.Live, g.Host, g.UUID), Host: g.Host, GPU: g.UUID, Text: string(g.Action)})
-		}
-	}
-	for _, c := range outlook.Plan.Diff.Sessions {
-		if c.Action != diff.NoOp {
-			o.loop.report(public.WatchEvent{Kind: Repairing, Subject: c.Address.String(), Session: c.Address.String(), Text: string(c.Action)})
-		}
-	}
-	return false, nil
+	return false, o.approve(outlook)
 }
 
 func (o *operator) Begin(ctx context.Context, _ project.Outlook) (context.Context, func(apply.Event), func()) {

@@ -108,43 +108,34 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 		on := gpusOf(*c)
 		gpu := judged(gpus, on)
 		host, _ := live.Host(on[0].Host)
+		why, keys := gpu.why, append([]string{c.Address.String()}, gpu.keys...)
 		switch {
-		case c.Action != diff.NoOp && host.Silent != "":
-			j.Left = append(j.Left, Left{Address: c.Address, Why: Unread})
-			continue
 		case c.Action == diff.NoOp:
 			if len(gpu.keys) > 0 && gpu.why == "" {
-				j.Repairs = append(j.Repairs, c.Address)
-				j.Keys = append(j.Keys, gpu.keys...)
+				j.Repairs, j.Keys = append(j.Repairs, c.Address), append(j.Keys, gpu.keys...)
 			}
 			continue
+		case host.Silent != "":
+			why = Unread
 		case configured(*c, planned.Diff):
 			j.Changed = append(j.Changed, c.Address)
-			why := Differs
+			why, keys = Differs, keys[:1]
 			if p.Apply {
-				why = blocked(c.Address.String())
+				why = blocked(keys[0])
 			}
-			if why != "" {
-				j.Left = append(j.Left, Left{Address: c.Address, Why: why})
-				continue
-			}
-			j.Repairs, j.Keys = append(j.Repairs, c.Address), append(j.Keys, c.Address.String())
-			continue
-		}
-		why := p.session(*c, planned.Diff, live)
-		if why == "" {
-			if why = gpu.why; why == NotAllowed {
+		default:
+			if why == NotAllowed {
 				why = OnItsGPU
 			}
-		}
-		if why == "" {
-			why = blocked(c.Address.String())
+			if why = cmp.Or(p.session(*c, planned.Diff, live), why); why == "" {
+				why = blocked(keys[0])
+			}
 		}
 		if why != "" {
 			j.Left = append(j.Left, Left{Address: c.Address, Why: why})
-			continue
+		} else {
+			j.Repairs, j.Keys = append(j.Repairs, c.Address), append(j.Keys, keys...)
 		}
-		j.Repairs, j.Keys = append(j.Repairs, c.Address), append(append(j.Keys, c.Address.String()), gpu.keys...)
 	}
 	slices.Sort(j.Keys)
 	j.Keys = slices.Compact(j.Keys)

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -104,8 +105,9 @@ type Sight struct {
 type Inspector struct {
 	Version string // of this cosplay
 
-	driver sync.Map // by seal entry, how a file of the driver differs
-	trees  sync.Map // by treeKey, what is damaged
+	thorough bool     // reads the content of all files
+	driver   sync.Map // by seal entry, how a file of the driver differs
+	trees    sync.Map // by treeKey, what is damaged
 }
 
 // Glance quickly inspects a session's folder, given by its path. A folder that does not exist has no seal.
@@ -131,48 +133,83 @@ func (i *Inspector) Look(f durable.Folder) (Sight, error) {
 		return Sight{}, err
 	}
 	var s Sight
-	damages, library := i.damages(f, marks, &s.Use)
+	library := "" // of the driver, that has changed
+	damages := slices.DeleteFunc(i.damages(f, marks, &s.Use), func(d Damage) bool {
+		if filepath.IsAbs(d.File) && (d.How == isMissing || d.How == wasChanged) {
+			library = cmp.Or(library, d.File)
+		}
+		return filepath.IsAbs(d.File)
+	})
 	s.Damaged = strings.Join(prose.Each(damages, Damage.String), ", ")
 	s.Outdated, err = i.outdated(made, library)
 	return s, err
 }
 
-// damages lists the damaged files of a folder, and a library of the driver that has changed, or "". It stores what the
-// usage file counts.
-func (i *Inspector) damages(f durable.Folder, marks iter.Seq[mark], use **resource.Use) (damages []Damage, library string) {
-	for m := range marks {
-		if filepath.IsAbs(m.file) {
-			if how := i.behind(m); how == isMissing || how == wasChanged {
-				library = cmp.Or(library, m.file)
-			}
-		} else if m.looks(f) {
-			switch {
-			case m.digest == counted:
-				begins := false
-				if begins, *use = counts(f, m.file, m.size); !begins {
-					damages = append(damages, Damage{m.file, isDamaged})
-				}
-			case isTree(m.file):
-				damages = append(damages, i.inTree(f.Dir, m)...)
-			}
-		} else if how := m.compare(f.Dir, false); how != "" {
-			damages = append(damages, Damage{m.file, how})
-		}
+// Examine compares the content of a session's files and of the driver's behind them with the seal, and returns what
+// is damaged. If there is no seal, the error is fs.ErrNotExist.
+func Examine(dir string) ([]Damage, error) {
+	folder, err := durable.OpenFolder(dir)
+	if err != nil {
+		return nil, err
 	}
-	return damages, library
+	defer folder.Close()
+	_, marks, err := readSeal(folder)
+	if err != nil {
+		return nil, err
+	}
+	i := Inspector{thorough: true}
+	return i.damages(folder, marks, new(*resource.Use)), nil
 }
 
-// inTree lists the damaged files of a tree that a session's folder has a link to.
+// damages lists the damaged files of a folder and of the driver behind it. It stores what the usage file counts.
+func (i *Inspector) damages(f durable.Folder, marks iter.Seq[mark], use **resource.Use) (damages []Damage) {
+	for m := range marks {
+		how := ""
+		if filepath.IsAbs(m.file) {
+			how = i.behind(m)
+		} else if i.thorough || !m.looks(f) {
+			how = m.compare(f.Dir, i.thorough)
+		}
+		if how == "" && m.digest == counted {
+			begins := false
+			if begins, *use = counts(f, m.file, m.size); !begins || i.thorough && *use == nil {
+				how = isDamaged // programs would not use it: each counts separately
+			}
+		}
+		if how != "" {
+			damages = append(damages, Damage{m.file, how})
+		} else if isTree(m.file) {
+			damages = append(damages, i.inTree(f.Dir, m)...)
+		}
+	}
+	return damages
+}
+
+// inTree lists the damaged files of a tree that a session's folder has a link to, by their paths through it.
 func (i *Inspector) inTree(dir string, link mark) []Damage {
 	of := treeKey{filepath.Dir(dir), link.digest}
-	if known, ok := i.trees.Load(of); ok {
-		return known.([]Damage)
+	known, ok := i.trees.Load(of)
+	if !ok {
+		known = i.behindLink(dir, link.file)
+		i.trees.Store(of, known)
 	}
-	all := inTree(dir, link.file, func(f durable.Folder, marks iter.Seq[mark]) []Damage {
-		damages, _ := i.damages(f, marks, new(*resource.Use)) // it has no such file
-		return damages
-	})
-	i.trees.Store(of, all)
+	return known.([]Damage)
+}
+
+func (i *Inspector) behindLink(dir, link string) []Damage {
+	folder, err := durable.OpenFolder(filepath.Join(dir, link))
+	if err != nil {
+		return []Damage{{link, isMissing}}
+	}
+	defer folder.Close()
+	_, marks, err := readSeal(folder)
+	if err != nil {
+		return []Damage{{link, isDamaged}}
+	}
+	all := i.damages(folder, marks, new(*resource.Use)) // it has no usage file
+	for at := range all {
+		all[at].File = filepath.Join(link, all[at].File)
+	}
 	return all
 }
 
@@ -184,7 +221,7 @@ func (i *Inspector) behind(m mark) string {
 	if known, ok := i.driver.Load(m); ok {
 		return known.(string)
 	}
-	how := m.compare("", false)
+	how := m.compare("", i.thorough)
 	i.driver.Store(m, how)
 	return how
 }

@@ -126,56 +126,6 @@ const (
 
 func (d Damage) String() string { return d.File + " " + d.How }
 
-// Examine compares the content of a session's files and of the driver's behind them with the seal, and returns what
-// is damaged. If there is no seal, the error is fs.ErrNotExist.
-func Examine(dir string) ([]Damage, error) {
-	folder, err := durable.OpenFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	_, marks, err := readSeal(folder)
-	if err != nil {
-		return nil, err
-	}
-	return examine(folder, marks), nil
-}
-
-func examine(f durable.Folder, marks iter.Seq[mark]) (all []Damage) {
-	for m := range marks {
-		how := m.compare(f.Dir, true)
-		if how == "" && m.digest == counted {
-			if _, err := ReadUsage(within(f.Dir, m.file)); err != nil { // programs would not use it: each counts separately
-				how = isDamaged
-			}
-		}
-		if how != "" {
-			all = append(all, Damage{m.file, how})
-		} else if isTree(m.file) {
-			all = append(all, inTree(f.Dir, m.file, examine)...)
-		}
-	}
-	return all
-}
-
-// inTree lists the damaged files of a tree that a session's folder has a link to, by their paths through it.
-func inTree(dir, link string, look func(durable.Folder, iter.Seq[mark]) []Damage) []Damage {
-	folder, err := durable.OpenFolder(filepath.Join(dir, link))
-	if err != nil {
-		return []Damage{{link, isMissing}}
-	}
-	defer folder.Close()
-	_, marks, err := readSeal(folder)
-	if err != nil {
-		return []Damage{{link, isDamaged}}
-	}
-	all := look(folder, marks)
-	for i := range all {
-		all[i].File = filepath.Join(link, all[i].File)
-	}
-	return all
-}
-
 // readSeal returns the origin and the marks of a folder's seal.
 func readSeal(f durable.Folder) (origin, iter.Seq[mark], error) {
 	content, err := f.Read(sealFile, make([]byte, 0, 4<<10))

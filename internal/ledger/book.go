@@ -90,66 +90,57 @@ func (b Book) Read() (all []resource.Page, err error) {
 // Pages are what Read returns, each read when it is asked for; the last one may be an error.
 func (b Book) Pages() iter.Seq2[resource.Page, error] {
 	return func(yield func(resource.Page, error) bool) {
-		entries, err := b.entries()
+		var text []byte
+		err := b.eachFile(func(folder durable.Folder, name string) bool {
+			var (
+				page resource.Page
+				err  error
+			)
+			text, page, err = b.readIn(folder, strings.TrimSuffix(name, pageSuffix), text)
+			gone := err == nil && len(page.Holders) == 0 // it was released since the listing
+			return gone || yield(page, err) && err == nil
+		})
 		if err != nil {
 			yield(resource.Page{}, err)
-			return
-		}
-		if len(entries) == 0 {
-			return
-		}
-		folder, err := durable.OpenFolder(b.folder())
-		if err != nil {
-			yield(resource.Page{}, fmt.Errorf("reading the host's ledger: %w", err))
-			return
-		}
-		defer folder.Close()
-		var text []byte
-		for _, e := range entries {
-			var page resource.Page
-			text, page, err = b.readIn(folder, strings.TrimSuffix(e.Name(), pageSuffix), text)
-			gone := err == nil && len(page.Holders) == 0 // it was released since the listing
-			if !gone && (!yield(page, err) || err != nil) {
-				return
-			}
 		}
 	}
 }
 
 const pageSuffix = ".json"
 
-func (b Book) entries() ([]os.DirEntry, error) {
+// eachFile calls do with the file of each page until do returns false.
+func (b Book) eachFile(do func(folder durable.Folder, name string) bool) error {
 	all, err := os.ReadDir(b.folder())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(all) == 0 {
+		return nil
+	}
+	var folder durable.Folder
+	if err == nil {
+		folder, err = durable.OpenFolder(b.folder())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the host's ledger: %w", err)
+		return fmt.Errorf("reading the host's ledger: %w", err)
 	}
-	return slices.DeleteFunc(all, func(e os.DirEntry) bool {
-		return !strings.HasSuffix(e.Name(), pageSuffix) || strings.HasPrefix(e.Name(), ".")
-	}), nil
+	defer folder.Close()
+	for _, e := range all {
+		if name := e.Name(); strings.HasSuffix(name, pageSuffix) && name[0] != '.' && !do(folder, name) {
+			break
+		}
+	}
+	return nil
 }
 
 // Stamp is another text after any page has changed: each change makes a new file.
 func (b Book) Stamp() (string, error) {
-	entries, err := b.entries()
-	if err != nil || len(entries) == 0 {
-		return "", err
-	}
-	folder, err := durable.OpenFolder(b.folder())
-	if err != nil {
-		return "", fmt.Errorf("reading the host's ledger: %w", err)
-	}
-	defer folder.Close()
 	var text []byte
-	for _, e := range entries {
+	err := b.eachFile(func(folder durable.Folder, name string) bool {
 		var now unix.Stat_t
-		if folder.Stat(e.Name(), &now) == nil { // else it was removed since the listing
-			text = fmt.Appendf(text, "%s %d %d %d\n", e.Name(), now.Size, now.Mtim.Nano(), now.Ino)
+		if folder.Stat(name, &now) == nil { // else it was removed since the listing
+			text = fmt.Appendf(text, "%s %d %d %d\n", name, now.Size, now.Mtim.Nano(), now.Ino)
 		}
-	}
-	return string(text), nil
+		return true
+	})
+	return string(text), err
 }
 
 func (b Book) read(uuid string) (resource.Page, error) {

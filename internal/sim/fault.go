@@ -202,14 +202,17 @@ func (h *Host) ClearFaults() error {
 }
 
 func absent(dir string) (names []string, err error) {
-	err = inspect(dir, func(host *C.struct_sim_host) {
-		for _, f := range faults(host) {
-			if f.Action == Absent {
-				names = append(names, f.Function)
-			}
+	h, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.Show()
+	for _, f := range shown.Faults {
+		if Action(f.Action) == Absent {
+			names = append(names, f.Function)
 		}
-	})
-	return names, err
+	}
+	return names, errors.Join(err, h.Close())
 }
 
 func faults(host *C.struct_sim_host) []Fault {

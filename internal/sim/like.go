@@ -145,18 +145,20 @@ func placeProcesses(gpu *C.struct_sim_gpu, processes []resource.Process) error {
 
 // answerLike makes each call fail as it failed on the other host, by as few faults as possible.
 func answerLike(host *C.struct_sim_host, of resource.Host) error {
-	failed := map[Fault][]int{} // the GPUs, by fault without one
 	var order []Fault
+	failed := map[Fault][]int{} // the GPUs, by fault without one
+	add := func(call string, code, gpu int) {
+		f := Fault{Function: call, Action: Answer, Code: code}
+		if failed[f] == nil {
+			order = append(order, f)
+		}
+		failed[f] = append(failed[f], gpu)
+	}
 	for _, g := range of.GPUs {
 		for _, d := range g.Degraded {
-			f := Fault{Function: d.Call, Action: Answer, Code: d.Code}
-			if d.Set { // what the ledger has on record is not tried
-				continue
+			if !d.Set { // what the ledger has on record is not tried
+				add(d.Call, d.Code, g.Index)
 			}
-			if failed[f] == nil {
-				order = append(order, f)
-			}
-			failed[f] = append(failed[f], g.Index)
 		}
 	}
 	for _, u := range of.Unusable {
@@ -164,11 +166,7 @@ func answerLike(host *C.struct_sim_host, of resource.Host) error {
 		if err := errors.Join(put(gpu.uuid[:], u.UUID), put(gpu.name[:], "unusable")); err != nil {
 			return err
 		}
-		f := Fault{Function: u.Call, Action: Answer, Code: u.Code}
-		if failed[f] == nil {
-			order = append(order, f)
-		}
-		failed[f] = append(failed[f], u.Index)
+		add(u.Call, u.Code, u.Index)
 	}
 	for _, f := range order {
 		if err := failOn(host, f, failed[f]); err != nil {

@@ -90,18 +90,6 @@ func BootID(dir string) (id string, err error) {
 	return text(host.boot_id[:]), nil
 }
 
-func inspect(dir string, f func(*C.struct_sim_host)) error {
-	h, err := Open(dir)
-	if err != nil {
-		return err
-	}
-	err = h.locked(func(host *C.struct_sim_host) error {
-		f(host)
-		return nil
-	})
-	return errors.Join(err, h.Close())
-}
-
 func mapState(file *os.File) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {

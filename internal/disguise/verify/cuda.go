@@ -36,7 +36,7 @@ var cudaChecks = slices.Concat(of(CUDA, cudaFix, []check[Inside]{
 	{name: "cuda.name", expected: wantsName, found: onCUDA(text("cuda.name"))},
 	{name: "cuda.uuid", expected: wantsUUID, found: onCUDA(text("cuda.uuid"))},
 	{name: "cuda.count", expected: func(w Wanted) string { return w.devices("device") }, found: onCUDA(func(_ Wanted, said *reading) string { return said.text("cuda.count") + " device" })},
-	{name: "cuda.total", expected: func(w Wanted) string { return wantsMemory(w) + byDevice }, found: onCUDA(cudaTotal)},
+	{name: "cuda.total", expected: func(w Wanted) string { return wantsMemory(w) + byDevice }, found: onCUDA(agree("cuda.total", 1, "device", "cuda.info", 2, "context", byDevice))},
 }...), of(CUDA, capFix, []check[Inside]{
 	{name: "cuda.below", expected: always(isGranted), found: onCUDA(granted("one.below"))},
 	{name: "cuda.above", expected: always(isRefused), found: onCUDA(refused("one.above"))},
@@ -56,17 +56,6 @@ const (
 	isListed  = "each process is listed with what it holds"
 	isFreed   = "freed memory comes back"
 )
-
-func cudaTotal(_ Wanted, said *reading) string {
-	device, context := said.need("cuda.total", 1), said.need("cuda.info", 2)
-	switch {
-	case said.lacks:
-		return said.refusal("cuda.total", "cuda.info")
-	case device[0] != context[0]:
-		return fmt.Sprintf("%s by device, %s by context", inMiB(device[0]), inMiB(context[0]))
-	}
-	return inMiB(device[0]) + byDevice
-}
 
 // CUDA's answers to an allocation.
 const (

@@ -12,7 +12,11 @@ func probed(look func(Wanted, *reading) string) func(Wanted, Inside) answer {
 			return skip(noGlibc)
 		}
 		said := &reading{records: parse(out.Text)}
-		if words := look(w, said); !said.lacks {
+		words := look(w, said)
+		if refused := said.refusal(); said.lacks && refused != "" {
+			return found(refused)
+		}
+		if !said.lacks {
 			return found(words)
 		}
 		if why, failed := said.failure("nvml.load", "nvml.init"); failed {
@@ -26,11 +30,22 @@ func text(key string) func(Wanted, *reading) string {
 	return func(_ Wanted, said *reading) string { return said.text(key) }
 }
 
+// agree checks that two records of the probe begin with the same number of bytes, which they give by two ways.
+func agree(key string, numbers int, way, other string, numbersOfOther int, otherWay, both string) func(Wanted, *reading) string {
+	return func(_ Wanted, said *reading) string {
+		one, two := said.need(key, numbers)[0], said.need(other, numbersOfOther)[0]
+		if one != two {
+			return fmt.Sprintf("%s by %s, %s by %s", inMiB(one), way, inMiB(two), otherWay)
+		}
+		return inMiB(one) + both
+	}
+}
+
 var nvmlChecks = of(NVML, nvmlFix, []check[Inside]{
 	{name: "nvml.name", expected: wantsName, found: probed(text("nvml.name"))},
 	{name: "nvml.uuid", expected: wantsUUID, found: probed(text("nvml.uuid"))},
 	{name: "nvml.count", expected: func(w Wanted) string { return w.devices("GPU") }, found: probed(nvmlCount)},
-	{name: "nvml.memory", expected: func(w Wanted) string { return wantsMemory(w) + byBoth }, found: probed(nvmlMemory)},
+	{name: "nvml.memory", expected: func(w Wanted) string { return wantsMemory(w) + byBoth }, found: probed(agree("nvml.memory", 3, "the first", "nvml.memory2", 4, "the second", byBoth))},
 	{name: "nvml.sum", expected: always(allAddUp), found: probed(nvmlSum)},
 	{name: "nvml.limits", expected: nvmlLimitsWanted, found: probed(nvmlLimits)},
 	{name: "nvml.mig", expected: always("hidden"), found: probed(nvmlMIG)},
@@ -49,22 +64,9 @@ func nvmlCount(_ Wanted, said *reading) string {
 	return count + " GPU"
 }
 
-func nvmlMemory(_ Wanted, said *reading) string {
-	first, second := said.need("nvml.memory", 3), said.need("nvml.memory2", 4)
-	switch {
-	case said.lacks:
-		return said.refusal("nvml.memory", "nvml.memory2")
-	case first[0] != second[0]:
-		return fmt.Sprintf("%s by the first, %s by the second", inMiB(first[0]), inMiB(second[0]))
-	}
-	return inMiB(first[0]) + byBoth
-}
-
 func nvmlSum(_ Wanted, said *reading) string {
 	first, second := said.need("nvml.memory", 3), said.need("nvml.memory2", 4)
 	switch {
-	case said.lacks:
-		return said.refusal("nvml.memory", "nvml.memory2")
 	case first[1]+first[2] != first[0]:
 		return fmt.Sprintf("by the first %s free and %s used of %s", inMiB(first[1]), inMiB(first[2]), inMiB(first[0]))
 	case second[1]+second[2]+second[3] != second[0]:
@@ -85,9 +87,6 @@ func limitWords[N int | uint64](limit, enforced, usual, least, most N) string {
 func nvmlLimits(_ Wanted, said *reading) string {
 	limit, enforced, usual := said.need("nvml.limit", 1), said.need("nvml.enforced", 1), said.need("nvml.default", 1)
 	ends := said.need("nvml.range", 2)
-	if said.lacks {
-		return said.refusal("nvml.limit", "nvml.enforced", "nvml.default", "nvml.range")
-	}
 	return limitWords(limit[0], enforced[0], usual[0], ends[0], ends[1])
 }
 

@@ -170,6 +170,7 @@ func (r records) failure(keys ...string) (why string, failed bool) {
 type reading struct {
 	records
 	lacks bool
+	asked []string // keys of the records of numbers that the check needs
 }
 
 func (r *reading) text(key string) string {
@@ -180,6 +181,7 @@ func (r *reading) text(key string) string {
 
 // need reads a record of numbers; if it is missing, they are zeros.
 func (r *reading) need(key string, want int) []uint64 {
+	r.asked = append(r.asked, key)
 	all, ok := r.numbers(key, want)
 	if !ok {
 		r.lacks = true
@@ -188,11 +190,10 @@ func (r *reading) need(key string, want int) []uint64 {
 	return all
 }
 
-// refusal makes the first error among some records the result of the check.
-func (r *reading) refusal(keys ...string) string {
-	for _, key := range keys {
-		if value, ok := r.first(key); ok && strings.HasPrefix(value, "error") {
-			r.lacks = false
+// refusal is the first error in place of numbers, which is the result of the check; "" if there is none.
+func (r *reading) refusal() string {
+	for _, key := range r.asked {
+		if value, _ := r.first(key); strings.HasPrefix(value, "error") {
 			return key + ": " + value
 		}
 	}

@@ -59,8 +59,7 @@ func (s cudaSession) over(cuda string) {
 func (s cudaSession) shared() cudaSession {
 	s.t.Helper()
 	s.given.Shared = true
-	figures := disguise.FiguresOf(session(s.t, "rtx-2060"), s.given)
-	check(s.t, disguise.WriteFigures(filepath.Join(s.dir, "figures"), figures))
+	check(s.t, disguise.WriteFigures(filepath.Join(s.dir, "figures"), session(s.t, "rtx-2060").Target, s.given))
 	return s
 }
 

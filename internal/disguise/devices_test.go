@@ -26,15 +26,15 @@ func newDevices(t testing.TB, shared bool) devices {
 	t.Helper()
 	m := newMachine(t, "l40s", "l40s", "l40s")
 	d := devices{machine: m}
-	var figures []disguise.Figures
+	var devices []resource.Handle
 	for _, i := range []int{2, 0} {
 		uuid := m.gpu(t, i).UUID
 		d.gpus = append(d.gpus, uuid)
-		figures = append(figures, disguise.FiguresOf(session(t, "rtx-2060"), resource.Handle{UUID: uuid, Shared: shared}))
+		devices = append(devices, resource.Handle{UUID: uuid, Shared: shared})
 	}
 	d.cudaSession = m.installCUDA(t, "rtx-2060", d.gpus[0])
-	check(t, disguise.WriteFigures(d.file("figures"), figures...))
-	check(t, disguise.MakeUsage(d.file("usage"), len(figures)))
+	check(t, disguise.WriteFigures(d.file("figures"), session(t, "rtx-2060").Target, devices...))
+	check(t, disguise.MakeUsage(d.file("usage"), len(devices)))
 	d.cudaSession.slice = strings.Join(d.gpus, ",")
 	return d
 }
@@ -192,7 +192,7 @@ func TestFilesOfOneDevice(t *testing.T) {
 	d.wantAccounts(t, "6144 refused 0 processes 1")
 	check(t, disguise.MakeUsage(d.file("usage"), 2))
 	d.wantAccounts(t, "0 refused 0 processes 0, 0 refused 0 processes 0")
-	if err := disguise.WriteFigures(d.file("none")); err == nil {
+	if err := disguise.WriteFigures(d.file("none"), session(t, "rtx-2060").Target); err == nil {
 		t.Error("figures of no device are written")
 	}
 	check(t, os.Truncate(d.file("usage"), sizeOfAccount))

@@ -65,7 +65,7 @@ func Install(dir string, s resource.Session, given resource.Handle, nvml, cuda s
 	if err := placePython(dir, s, func(part *tree, folder string) error { return part.link(base, folder) }); err != nil {
 		return err // sessions of the same target share it
 	}
-	if err := WriteFigures(filepath.Join(dir, FiguresFile), AllFigures(s, given)...); err != nil {
+	if err := WriteFigures(filepath.Join(dir, FiguresFile), s.Target, s.Devices(given)...); err != nil {
 		return err
 	}
 	if cuda != "" {

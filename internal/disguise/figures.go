@@ -5,6 +5,7 @@ package disguise
 import "C"
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -15,39 +16,14 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Figures are the values that a session shows of one of its GPUs.
-type Figures struct {
-	Name  string // "NVIDIA GeForce RTX 2060"
-	UUID  string // as shown: "GPU-..."
-	Slice string // the driver's name: "MIG-...", or "GPU-..." for a whole GPU
-
-	Brand          int  // NVML's number
-	Architecture   int  // NVML's number
-	Consumer       bool // a gaming GPU: no ECC, no application clocks
-	MemoryMiB      int
-	BusBits        int
-	SMs            int
-	Cores          int // FP32 lanes
-	PCIeGeneration int
-
-	PowerMW    int // the limit: default and maximum
-	PowerMinMW int
-
-	ClockMinMHz    int // of the SMs
-	ClockMaxMHz    int
-	MemoryClockMHz int
-
-	OwnSlice bool // no other process uses the slice: all use that the driver reports counts
-}
-
 const (
 	idleClockMHz = 300 // typical idle clock of cards since 2016
 	laneGroup    = 64  // the number of lanes of an SM is a multiple of it
 )
 
-// shownUUID returns the UUID of a session's GPU: that of its slice, or of the whole GPU. An earlier driver's name of
+// ShownUUID returns the UUID of a session's GPU: that of its slice, or of the whole GPU. An earlier driver's name of
 // instance ids is no UUID, so one is derived from it.
-func shownUUID(given resource.Handle) string {
+func ShownUUID(given resource.Handle) string {
 	if !given.NamedByIDs() {
 		return "GPU-" + strings.TrimPrefix(strings.TrimPrefix(given.UUID, "MIG-"), "GPU-")
 	}
@@ -55,44 +31,10 @@ func shownUUID(given resource.Handle) string {
 	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// FiguresOf returns the figures of one device of a session. given is its MIG slice or whole GPU. Figures that the catalog
-// does not have are typical values: the lowest power limit is half of the highest, and memory transfers twice per
-// clock.
-func FiguresOf(s resource.Session, given resource.Handle) Figures {
-	t := s.Target
-	consumer := strings.Contains(t.Name, "GeForce") || strings.Contains(t.Name, "TITAN")
-	return Figures{
-		Name:  t.Name,
-		UUID:  shownUUID(given),
-		Slice: given.UUID,
-
-		Brand:          brand(t.Name),
-		Architecture:   architectures[t.Architecture],
-		Consumer:       consumer,
-		MemoryMiB:      t.MemoryMiB,
-		BusBits:        t.BusBits,
-		SMs:            t.SMs,
-		Cores:          cores(t),
-		PCIeGeneration: t.PCIeGeneration,
-
-		PowerMW:    t.PowerW * 1000,
-		PowerMinMW: t.PowerW / 2 * 1000,
-
-		ClockMinMHz:    min(idleClockMHz, t.BoostMHz),
-		ClockMaxMHz:    t.BoostMHz,
-		MemoryClockMHz: memoryClockMHz(t),
-
-		OwnSlice: !given.Shared,
-	}
-}
-
-// AllFigures returns the figures of each device of a session, of which given is the first.
-func AllFigures(s resource.Session, given resource.Handle) []Figures {
-	var all []Figures
-	for _, device := range s.Devices(given) {
-		all = append(all, FiguresOf(s, device))
-	}
-	return all
+// PowerLimits are the lowest and the highest power limit that a session shows, in mW. The catalog has the highest one,
+// which is the default; typical GPUs go down to half of it.
+func PowerLimits(t resource.Target) (lowestMW, highestMW int) {
+	return t.PowerW / 2 * 1000, t.PowerW * 1000
 }
 
 var architectures = map[string]int{
@@ -131,9 +73,10 @@ func memoryClockMHz(t resource.Target) int {
 // mostDevices is the largest number of devices in one session.
 const mostDevices = C.MOST_DEVICES
 
-// WriteFigures writes the figures file of a session in one step: the figures of each of its devices, in the order in
-// which programs number them. It returns an error if a text is too long, or if there are no devices or more than 16.
-func WriteFigures(path string, devices ...Figures) error {
+// WriteFigures writes the figures file of a session in one step: those of the target for each device, which is a MIG slice
+// or a whole GPU, in the order in which programs number them. It returns an error if a text is too long, or if there are
+// no devices or more than 16.
+func WriteFigures(path string, t resource.Target, devices ...resource.Handle) error {
 	if len(devices) == 0 || len(devices) > mostDevices {
 		return fmt.Errorf("writing what the session shows of its GPUs: a session has 1 to %d devices, not %d", mostDevices, len(devices))
 	}
@@ -142,9 +85,9 @@ func WriteFigures(path string, devices ...Figures) error {
 		version = C.FIGURES_VERSION_OF_SEVERAL
 	}
 	all := make([]C.struct_figures, len(devices))
-	for i, f := range devices {
+	for i, given := range devices {
 		all[i].version, all[i].size = version, C.sizeof_struct_figures
-		if err := f.fill(&all[i]); err != nil {
+		if err := fill(&all[i], t, given); err != nil {
 			return fmt.Errorf("writing what the session shows of its GPUs: %w", err)
 		}
 	}
@@ -153,34 +96,22 @@ func WriteFigures(path string, devices ...Figures) error {
 }
 
 // fill puts the figures of a device into the form of the file.
-func (f Figures) fill(c *C.struct_figures) error {
-	for _, field := range []struct {
-		to []C.char
-		s  string
-	}{
-		{c.magic[:], C.FIGURES_MAGIC},
-		{c.name[:], f.Name},
-		{c.uuid[:], f.UUID},
-		{c.slice[:], f.Slice},
-	} {
-		if err := put(field.to, field.s); err != nil {
-			return err
-		}
+func fill(c *C.struct_figures, t resource.Target, given resource.Handle) error {
+	if err := cmp.Or(put(c.magic[:], C.FIGURES_MAGIC), put(c.name[:], t.Name), put(c.uuid[:], ShownUUID(given)),
+		put(c.slice[:], given.UUID)); err != nil {
+		return err
 	}
-	if f.Consumer {
-		c.consumer = 1
-	}
-	if f.OwnSlice {
-		c.own_slice = 1
-	}
-	c.brand, c.architecture = C.uint32_t(f.Brand), C.uint32_t(f.Architecture)
-	c.memory_mib, c.bus_bits = C.uint32_t(f.MemoryMiB), C.uint32_t(f.BusBits)
-	c.sms, c.cores = C.uint32_t(f.SMs), C.uint32_t(f.Cores)
-	c.pcie_generation = C.uint32_t(f.PCIeGeneration)
-	c.power_limit_mw, c.power_default_mw, c.power_max_mw = C.uint32_t(f.PowerMW), C.uint32_t(f.PowerMW), C.uint32_t(f.PowerMW)
-	c.power_min_mw = C.uint32_t(f.PowerMinMW)
-	c.clock_min_mhz, c.clock_max_mhz = C.uint32_t(f.ClockMinMHz), C.uint32_t(f.ClockMaxMHz)
-	c.memory_clock_mhz = C.uint32_t(f.MemoryClockMHz)
+	lowest, highest := PowerLimits(t)
+	consumer := strings.Contains(t.Name, "GeForce") || strings.Contains(t.Name, "TITAN")
+	c.consumer, c.own_slice = C.uint32_t(resource.Bit(consumer)), C.uint32_t(resource.Bit(!given.Shared))
+	c.brand, c.architecture = C.uint32_t(brand(t.Name)), C.uint32_t(architectures[t.Architecture])
+	c.memory_mib, c.bus_bits = C.uint32_t(t.MemoryMiB), C.uint32_t(t.BusBits)
+	c.sms, c.cores = C.uint32_t(t.SMs), C.uint32_t(cores(t))
+	c.pcie_generation = C.uint32_t(t.PCIeGeneration)
+	c.power_limit_mw, c.power_default_mw, c.power_max_mw = C.uint32_t(highest), C.uint32_t(highest), C.uint32_t(highest)
+	c.power_min_mw = C.uint32_t(lowest)
+	c.clock_min_mhz, c.clock_max_mhz = C.uint32_t(min(idleClockMHz, t.BoostMHz)), C.uint32_t(t.BoostMHz)
+	c.memory_clock_mhz = C.uint32_t(memoryClockMHz(t))
 	return nil
 }
 

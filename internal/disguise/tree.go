@@ -126,11 +126,5 @@ func lead(path, to string) (fresh bool, err error) {
 	if now, err := os.Readlink(path); err == nil && now == to {
 		return false, nil
 	}
-	if err = os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return false, err
-	}
-	if err = os.Symlink(to, path); errors.Is(err, fs.ErrExist) {
-		err = renameio.Symlink(to, path)
-	}
-	return true, err
+	return true, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), renameio.Symlink(to, path))
 }

@@ -60,7 +60,7 @@ func (in Sessions) Furnish(s resource.Session, given resource.Handle, g Grant, c
 		shared.Replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),
 		shared.Replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
 		shared.Replace(filepath.Join(inside, driverFile), nil, 0o644),
-		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.AllFigures(s, given)...),
+		disguise.WriteFigures(filepath.Join(inside, figuresFile), s.Target, s.Devices(given)...),
 		disguise.CopyPython(in.Folders, inside, s),
 		disguise.LinkProbes(in.Folders, inside),
 		in.hide(s, g.Env),

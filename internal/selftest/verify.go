@@ -245,10 +245,10 @@ func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
 
 // wanted is what a session should show according to the state.
 func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) (verify.Wanted, error) {
-	f := disguise.FiguresOf(s.Session, resource.Handle{UUID: s.SliceID()})
+	lowest, highest := disguise.PowerLimits(s.Target)
 	w := verify.Wanted{
-		Name: f.Name, UUID: f.UUID, Slice: s.SliceID(), MemoryMiB: f.MemoryMiB,
-		Power:     verify.Power{Limit: f.PowerMW, Default: f.PowerMW, Min: f.PowerMinMW, Max: f.PowerMW},
+		Name: s.Target.Name, UUID: disguise.ShownUUID(resource.Handle{UUID: s.SliceID()}), Slice: s.SliceID(), MemoryMiB: s.Target.MemoryMiB,
+		Power:     verify.Power{Limit: highest, Default: highest, Min: lowest, Max: highest},
 		LacksTF32: !slices.Contains(s.Target.TensorTypes, "tf32"),
 		Env:       interior.Env, Private: map[string]bool{}, Secret: map[string]func(string) bool{}, Container: interior.OwnRoot,
 		CUDA: interior.UsageFile != "", Place: s.Slice.String(), PythonIn: interior.PythonIn,

@@ -27,7 +27,7 @@ type origin struct {
 	driver  string // version of the driver behind the facades; "" if its file names do not have it
 }
 
-// originMark begins the seal's line with the origin.
+// originMark begins the manifest's line with the origin.
 const originMark = "made"
 
 // unknownDriver replaces a version that is not known.
@@ -106,11 +106,11 @@ type Inspector struct {
 	Version string // of this cosplay
 
 	thorough bool     // reads the content of all files
-	driver   sync.Map // by seal entry, how a file of the driver differs
+	driver   sync.Map // by entry of the manifest, how a file of the driver differs
 	trees    sync.Map // by treeKey, what is damaged
 }
 
-// Glance quickly inspects a session's folder, given by its path. A folder that does not exist has no seal.
+// Glance quickly inspects a session's folder, given by its path. A folder that does not exist has no manifest.
 func (i *Inspector) Glance(dir string) (Sight, error) {
 	folder, err := durable.OpenFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +126,7 @@ func (i *Inspector) Glance(dir string) (Sight, error) {
 
 // Look compares size and time of a session's files, and reads the content only of files that differ in these.
 func (i *Inspector) Look(f durable.Folder) (Sight, error) {
-	made, marks, err := readSeal(f)
+	made, marks, err := readManifest(f)
 	if errors.Is(err, fs.ErrNotExist) {
 		marks = func(func(mark) bool) {}
 	} else if err != nil {
@@ -145,15 +145,15 @@ func (i *Inspector) Look(f durable.Folder) (Sight, error) {
 	return s, err
 }
 
-// Examine compares the content of a session's files and of the driver's behind them with the seal, and returns what
-// is damaged. If there is no seal, the error is fs.ErrNotExist.
+// Examine compares the content of a session's files and of the driver's behind them with the manifest, and returns what
+// is damaged. If there is no manifest, the error is fs.ErrNotExist.
 func Examine(dir string) ([]Damage, error) {
 	folder, err := durable.OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
-	_, marks, err := readSeal(folder)
+	_, marks, err := readManifest(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (i *Inspector) behindLink(dir, link string) []Damage {
 		return []Damage{{link, isMissing}}
 	}
 	defer folder.Close()
-	_, marks, err := readSeal(folder)
+	_, marks, err := readManifest(folder)
 	if err != nil {
 		return []Damage{{link, isDamaged}}
 	}
@@ -216,7 +216,7 @@ func (i *Inspector) behindLink(dir, link string) []Damage {
 // treeKey names a tree by the folder of the session folders and what the link to it is.
 type treeKey struct{ base, link string }
 
-// behind returns how a file of the driver differs from its entry in the seal.
+// behind returns how a file of the driver differs from its entry in the manifest.
 func (i *Inspector) behind(m mark) string {
 	if known, ok := i.driver.Load(m); ok {
 		return known.(string)
@@ -258,7 +258,7 @@ func (o origin) maker(other origin) string {
 	return "cosplay " + o.cosplay
 }
 
-// driverWords states the driver version that a library had when it was sealed, and its present one.
+// driverWords states the driver version that a library had when it was listed, and its present one.
 func driverWords(before, library string) (from, to string) {
 	from, to = cmp.Or(before, "as applied"), DriverVersion(library)
 	if _, err := os.Stat(library); err != nil {

@@ -17,7 +17,7 @@ import (
 // version with equal facades is not.
 func TestOutdatedFacades(t *testing.T) {
 	for name, c := range map[string]struct {
-		edit     func(seal string) string
+		edit     func(manifest string) string
 		version  string
 		from, to string
 	}{
@@ -28,12 +28,12 @@ func TestOutdatedFacades(t *testing.T) {
 		"before it was noted": {func(s string) string { _, rest, _ := strings.Cut(s, "\n"); return rest }, "2.0", "an older cosplay", "cosplay 2.0"},
 		"cut short":           {func(string) string { return "" }, "2.0", "an older cosplay", "cosplay 2.0"},
 	} {
-		dir, _ := sealed(t)
+		dir, _ := listed(t)
 		path := filepath.Join(dir, "seal")
-		seal, err := os.ReadFile(path)
+		manifest, err := os.ReadFile(path)
 		check(t, err)
-		digest := strings.Fields(string(seal))[1]
-		check(t, os.WriteFile(path, []byte(c.edit(string(seal))), 0o600))
+		digest := strings.Fields(string(manifest))[1]
+		check(t, os.WriteFile(path, []byte(c.edit(string(manifest))), 0o600))
 		var want []resource.Outdated
 		if c.from != "" {
 			want = []resource.Outdated{{Part: resource.Facades, From: c.from, To: strings.Replace(c.to, "DIGEST", digest[:8], 1)}}
@@ -42,17 +42,17 @@ func TestOutdatedFacades(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "nosuch")} { // without a seal there is no damage
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "nosuch")} { // without a manifest there is no damage
 		if got := glance(t, "2.0", dir); got.Damaged != "" || len(got.Outdated) != 1 || got.Outdated[0].From != "an older cosplay" {
-			t.Errorf("no seal: %+v", got)
+			t.Errorf("no manifest: %+v", got)
 		}
 	}
 }
 
-// otherFacades is a seal by a cosplay with others.
-func otherFacades(seal string) string {
-	digest := strings.Fields(seal)[1]
-	return strings.Replace(seal, digest, strings.Repeat("0", len(digest)), 1)
+// otherFacades is a manifest by a cosplay with others.
+func otherFacades(manifest string) string {
+	digest := strings.Fields(manifest)[1]
+	return strings.Replace(manifest, digest, strings.Repeat("0", len(digest)), 1)
 }
 
 // TestOutdatedDriver covers the ways of an update: it links the library's name to another file, removes the old file,
@@ -76,7 +76,7 @@ func TestOutdatedDriver(t *testing.T) {
 		dir, folder := t.TempDir(), t.TempDir()
 		rewrite(t, folder+"/libcuda.so.535.104.05", "old")
 		relink(t, folder, "libcuda.so.535.104.05")
-		check(t, disguise.Seal(dir, "1.0", nil, nil, []string{folder + "/libcuda.so.1"}))
+		check(t, disguise.WriteManifest(dir, "1.0", nil, nil, []string{folder + "/libcuda.so.1"}))
 		c.update(folder)
 		var want []resource.Outdated
 		if c.from != "" {

@@ -167,7 +167,7 @@ func (s *Stamper) sum(session string, usage *unix.Stat_t) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// isIntact reports whether a tree in the shared folder is as it was sealed.
+// isIntact reports whether a tree in the shared folder is as it was listed.
 func (s *Stamper) isIntact(tree string) bool {
 	intact, known := s.intact[tree]
 	if !known {

@@ -16,7 +16,7 @@ import (
 	"cosplay/internal/shared"
 )
 
-// tree is a folder that many sessions have. It is once in the shared folder, with a seal, and sessions have
+// tree is a folder that many sessions have. It is once in the shared folder, with a manifest, and sessions have
 // a symbolic link to it.
 type tree struct {
 	name  string
@@ -24,13 +24,13 @@ type tree struct {
 	links map[string]string // symbolic links in it: the path that each leads to
 
 	writing sync.Mutex
-	sealed  map[string]bool // by folder
+	listed  map[string]bool // by folder
 }
 
 // RealDir is the name of the folder with links to the driver's libraries, where no program searches.
 const RealDir = "real"
 
-// isTree reports whether a sealed file of a session's folder is a link to a tree.
+// isTree reports whether a listed file of a session's folder is a link to a tree.
 func isTree(file string) bool { return file == PythonDir || file == RealDir }
 
 var (
@@ -49,7 +49,7 @@ func oneTree(kind, of string, build func() (map[string]string, error)) (*tree, e
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{files: map[string]*shared.File{}, links: map[string]string{}, sealed: map[string]bool{}}
+	t := &tree{files: map[string]*shared.File{}, links: map[string]string{}, listed: map[string]bool{}}
 	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		content := files[name]
@@ -86,12 +86,12 @@ func (t *tree) link(base, path string) error {
 	return shared.Lead(base, path, to)
 }
 
-// write writes the files that are not there, and the seal.
+// write writes the files that are not there, and the manifest.
 func (t *tree) write(folder string) error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
-	_, err := os.Lstat(filepath.Join(folder, sealFile))
-	wrote := err != nil || !t.sealed[folder]
+	_, err := os.Lstat(filepath.Join(folder, manifestFile))
+	wrote := err != nil || !t.listed[folder]
 	for name, file := range t.files {
 		path := filepath.Join(folder, name)
 		fresh, err := file.Write(path)
@@ -116,8 +116,8 @@ func (t *tree) write(folder string) error {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(t.files))
-	err = Seal(folder, "", slices.AppendSeq(names, maps.Keys(t.links)), nil, nil)
-	t.sealed[folder] = err == nil
+	err = WriteManifest(folder, "", slices.AppendSeq(names, maps.Keys(t.links)), nil, nil)
+	t.listed[folder] = err == nil
 	return err
 }
 

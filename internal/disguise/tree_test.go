@@ -20,13 +20,13 @@ func TestShared(t *testing.T) {
 	s := session(t, "rtx-2060")
 	s.Compute = "cpu"
 	dirs := []string{filepath.Join(base, "a"), filepath.Join(base, "b")}
-	seal := func(dir string) {
-		check(t, disguise.Seal(dir, "1.0", []string{disguise.RealDir, disguise.PythonDir, "lib/" + driver.NVML}, nil, nil))
+	write := func(dir string) {
+		check(t, disguise.WriteManifest(dir, "1.0", []string{disguise.RealDir, disguise.PythonDir, "lib/" + driver.NVML}, nil, nil))
 	}
 	for _, dir := range dirs {
 		check(t, os.Mkdir(dir, 0o755))
 		check(t, disguise.Install(dir, s, resource.Handle{UUID: "MIG-1"}, m.library(), m.cuda()))
-		seal(dir)
+		write(dir)
 	}
 	for _, file := range []string{"lib/" + driver.NVML, "lib/" + driver.CUDA, "python/sitecustomize.py"} {
 		one, err := os.Stat(filepath.Join(dirs[0], file))
@@ -63,7 +63,7 @@ func TestShared(t *testing.T) {
 			}
 		}
 		check(t, disguise.Install(dirs[1], s, resource.Handle{UUID: "MIG-1"}, m.library(), m.cuda()))
-		seal(dirs[1])
+		write(dirs[1])
 		if all, err := disguise.Examine(dirs[0]); err != nil || len(all) > 0 {
 			t.Errorf("after %s was repaired for one, the other has %v, %v", c.file, all, err)
 		}

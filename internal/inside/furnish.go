@@ -76,7 +76,7 @@ func (in Sessions) Furnish(s resource.Session, given resource.Handle, g Grant, c
 	if err != nil {
 		return err
 	}
-	return in.Seal(s.ID, g.CUDA)
+	return in.WriteManifest(s.ID, g.CUDA)
 }
 
 // hide writes the sensitive values of a session to files that its user alone can read, in the container and on the
@@ -180,8 +180,8 @@ func (in Sessions) share(path string, file func() (*shared.File, error)) error {
 	return f.Link(in.Folders, path)
 }
 
-// Seal records what of a session's folder a check of files covers.
-func (in Sessions) Seal(session string, cuda bool) error {
+// WriteManifest records what of a session's folder a check of files covers.
+func (in Sessions) WriteManifest(session string, cuda bool) error {
 	files := []string{facadeFile, figuresFile, filepath.Base(initd.ConfigPath)}
 	var counted []string
 	if cuda {
@@ -202,7 +202,7 @@ func (in Sessions) Seal(session string, cuda bool) error {
 	for i := range files {
 		files[i] = filepath.Join(Dir, files[i])
 	}
-	return disguise.Seal(in.Folder(session), in.Version, files, counted, in.libraries(cuda))
+	return disguise.WriteManifest(in.Folder(session), in.Version, files, counted, in.libraries(cuda))
 }
 
 // libraries are the files of the driver behind the facades.

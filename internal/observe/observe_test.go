@@ -14,7 +14,9 @@ type reader struct {
 	err  error
 }
 
-func (r reader) Read(context.Context, resource.MPSSearch) (resource.Host, error) { return r.host, r.err }
+func (r reader) Read(context.Context, resource.MPSSearch) (resource.Host, error) {
+	return r.host, r.err
+}
 
 type lister struct {
 	containers []resource.Body

@@ -87,7 +87,7 @@ type Observed struct {
 	LockLost  bool              // the applied clock lock is known to be lost
 	Load      Load              // of the GPU whose clock lock is to be proven
 	Bypassed  uint64            // bytes of the slice in use that are not accounted for; see Unaccounted
-	Altered   map[string]string // by check of files: how they differ from the seal, in words
+	Altered   map[string]string // by check of files: how they differ from the manifest, in words
 }
 
 // Question is a program to run in a session.

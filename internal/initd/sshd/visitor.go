@@ -40,11 +40,11 @@ type visitor struct {
 	place   *list.Element // of the gate; nil when closed or logged in
 	trusted atomic.Bool
 
-	left     int    // bytes that it may still send
-	greeting int    // bytes of the greeting so far, -1 once it is complete
-	head     []byte // begin of the packet that is being read, up to packetHead
-	rest     int    // bytes of that packet that are still to come
-	sealed   bool   // later packets are encrypted
+	left      int    // bytes that it may still send
+	greeting  int    // bytes of the greeting so far, -1 once it is complete
+	head      []byte // begin of the packet that is being read, up to packetHead
+	rest      int    // bytes of that packet that are still to come
+	encrypted bool   // later packets are encrypted
 }
 
 // Read fails if the library has reserved memory for a large packet: only the library knows
@@ -67,7 +67,7 @@ func (v *visitor) Read(p []byte) (int, error) {
 }
 
 func (v *visitor) watch(data []byte) error {
-	for len(data) > 0 && !v.sealed {
+	for len(data) > 0 && !v.encrypted {
 		var err error
 		if v.greeting >= 0 {
 			data, err = v.greet(data)
@@ -117,7 +117,7 @@ func (v *visitor) packet(data []byte) (more []byte, err error) {
 	n := min(len(data), v.rest)
 	v.rest -= n
 	if v.rest == 0 {
-		if v.sealed = v.head[typeAt] == newKeys; v.sealed {
+		if v.encrypted = v.head[typeAt] == newKeys; v.encrypted {
 			v.gate.promote(v, keyed)
 		}
 		v.head = v.head[:0]

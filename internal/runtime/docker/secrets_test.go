@@ -68,7 +68,7 @@ func (w *world) older(t *testing.T, made resource.Body) (id string) {
 	data, err = json.Marshal(c)
 	check(t, err)
 	check(t, shared.Replace(file, data, 0o600))
-	check(t, w.Seal(w.s.ID, present(filepath.Join(folder, cudaFacadeFile))))
+	check(t, w.WriteManifest(w.s.ID, present(filepath.Join(folder, cudaFacadeFile))))
 	delete(there.Config.Labels, labelPrivate)
 	there.Config.Env = append(there.Config.Env, "TOKEN="+hidden)
 	there.HostConfig.Ulimits = nil // podman 4.3 reports its own by names that it rejects

@@ -30,14 +30,14 @@ func (r Runtime) Altered(ctx context.Context, s resource.PriorSession) (map[stri
 		all[verify.MountsCheck] = "there is no container"
 		return all, nil
 	}
-	if wrong := misplaced(there.Mounts, r.sealedMounts(s.Session, there)); len(wrong) > 0 {
+	if wrong := misplaced(there.Mounts, r.neededMounts(s.Session, there)); len(wrong) > 0 {
 		all[verify.MountsCheck] = strings.Join(wrong, "; ")
 	}
 	return all, nil
 }
 
-// sealedMounts are the mounts that the disguise and the user's work need.
-func (r Runtime) sealedMounts(s resource.Session, there *container.InspectResponse) []mount.Mount {
+// neededMounts are the mounts that the disguise and the user's work need.
+func (r Runtime) neededMounts(s resource.Session, there *container.InspectResponse) []mount.Mount {
 	cuda, report := counts(there), inside.InContainer(disguise.ReportFile)
 	all := r.mounts(s, cuda)
 	if !mounts(there, report) { // a container of an older cosplay goes on without a report

@@ -58,7 +58,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	if err != nil {
 		return resource.Body{}, err
 	}
-	if err := r.seal(dir, cuda); err != nil {
+	if err := r.writeManifest(dir, cuda); err != nil {
 		return resource.Body{}, err
 	}
 	made := r.body(dir, s, given.UUID)

@@ -351,7 +351,7 @@ func TestAltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := altered(); len(all) != 3 || !strings.Contains(all[verify.DriverCheck], "unknown:") {
-		t.Errorf("without a seal: %v", all)
+		t.Errorf("without a manifest: %v", all)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestStampsHideNothing(t *testing.T) {
 		"usage damaged":          {overwrite(disguise.UsageFile, 0), []string{"worker-4"}},
 		"usage removed":          {remove(disguise.UsageFile), []string{"worker-4"}},
 		"session.json removed":   {remove(figuresFile), []string{"worker-4"}},
-		"seal removed":           {remove("seal"), []string{"worker-4"}},
+		"manifest removed":       {remove("seal"), []string{"worker-4"}},
 		"all removed":            {func(t *testing.T, _, dir string) { removeAll(t, dir) }, []string{"worker-4"}},
 		"a copy": {func(t *testing.T, _, dir string) {
 			ok(t, exec.Command("cp", "-a", dir, dir+"-copy").Run())
@@ -102,7 +102,7 @@ func TestCopiedFacades(t *testing.T) {
 		ok(t, err)
 		removeAll(t, facade)
 		ok(t, os.WriteFile(facade, copied, 0o755))
-		ok(t, r.seal(made.ID, true))
+		ok(t, r.writeManifest(made.ID, true))
 		r.stamp(&made)
 		r.Owner.Stamped[id] = &made
 	}

@@ -23,7 +23,7 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	return interior, err
 }
 
-func (r Runtime) seal(dir string, cuda bool) error {
+func (r Runtime) writeManifest(dir string, cuda bool) error {
 	libraries := []string{driver.NVML}
 	var counted []string
 	if cuda {
@@ -41,7 +41,7 @@ func (r Runtime) seal(dir string, cuda bool) error {
 	if _, err := os.Lstat(filepath.Join(dir, disguise.PythonDir)); err == nil {
 		files = append(files, disguise.PythonDir)
 	}
-	return disguise.Seal(dir, r.Version, files, counted, drivers)
+	return disguise.WriteManifest(dir, r.Version, files, counted, drivers)
 }
 
 // Altered lists what has changed in the session's folder, and in the driver behind it, since the folder was written.

@@ -14,8 +14,8 @@ import (
 	"cosplay/internal/disguise"
 )
 
-// sealed is a folder with a file, one of what is used, a link, and a driver.
-func sealed(t *testing.T) (dir, driver string) {
+// listed is a folder with a file, one of what is used, a link, and a driver.
+func listed(t *testing.T) (dir, driver string) {
 	t.Helper()
 	dir, driver = t.TempDir(), filepath.Join(t.TempDir(), "libcuda.so.1")
 	for path, content := range map[string]string{filepath.Join(dir, "figures"): "one", driver: "three"} {
@@ -23,7 +23,7 @@ func sealed(t *testing.T) (dir, driver string) {
 	}
 	check(t, disguise.MakeUsage(filepath.Join(dir, "usage"), 1))
 	check(t, os.Symlink(driver, filepath.Join(dir, "link")))
-	check(t, disguise.Seal(dir, "1.0", []string{"figures", "link"}, []string{"usage"}, []string{driver}))
+	check(t, disguise.WriteManifest(dir, "1.0", []string{"figures", "link"}, []string{"usage"}, []string{driver}))
 	return dir, driver
 }
 
@@ -76,7 +76,7 @@ func TestSeal(t *testing.T) {
 		}, "link was changed", "[link was changed]"},
 		"driver": {func(_, driver string) { write(driver, "THREE", false) }, "", "[DRIVER was changed]"},
 	} {
-		dir, driver := sealed(t)
+		dir, driver := listed(t)
 		c.change(dir, driver)
 		if got := glance(t, "1.0", dir).Damaged; got != c.glance {
 			t.Errorf("%s: a glance reports %q; want %q", name, got, c.glance)
@@ -90,7 +90,7 @@ func TestSeal(t *testing.T) {
 
 // TestUseAtAGlance: a quick inspection reads what the session uses, unless the file is not sound.
 func TestUseAtAGlance(t *testing.T) {
-	dir, _ := sealed(t)
+	dir, _ := listed(t)
 	cudaSession{dir: dir}.write(t, map[int64]uint64{atTotal: 5 * mib})
 	read, err := disguise.ReadUsage(dir + "/usage")
 	check(t, err)
@@ -103,7 +103,7 @@ func TestUseAtAGlance(t *testing.T) {
 	}
 }
 
-// Without a seal, a quick inspection finds no damage, and a thorough one reports the missing seal.
+// Without a manifest, a quick inspection finds no damage, and a thorough one reports that it is missing.
 func TestNoSeal(t *testing.T) {
 	dir := t.TempDir()
 	if got := glance(t, "1.0", dir); got.Damaged != "" {
@@ -112,12 +112,12 @@ func TestNoSeal(t *testing.T) {
 	if _, err := disguise.Examine(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an examination reports %v", err)
 	}
-	if err := disguise.Seal(dir, "1.0", []string{"figures"}, nil, nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there is sealed: %v", err)
+	if err := disguise.WriteManifest(dir, "1.0", []string{"figures"}, nil, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there is listed: %v", err)
 	}
 }
 
-// The Python part is sealed in a folder with any name; Python's cache is not.
+// The Python part is listed in a folder with any name; Python's cache is not.
 func TestPythonPart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "exp[1]")
 	part := filepath.Join(dir, disguise.PythonDir)

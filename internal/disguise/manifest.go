@@ -24,10 +24,10 @@ import (
 	"cosplay/internal/durable"
 )
 
-// sealFile is in a session's folder, where its programs cannot reach it. Its first line is the origin. Then it has a
+// manifestFile is in a session's folder, where its programs cannot reach it. Its first line is the origin. Then it has a
 // line for each file of the disguise and of the driver behind it, as it was when written: digest, size in bytes, time
 // of the last change in ns, path.
-const sealFile = "seal"
+const manifestFile = "seal"
 
 // counted replaces the digest of the usage file, because all programs of the session write to it.
 const (
@@ -41,10 +41,10 @@ type mark struct {
 	file       string // relative to the session's folder, or absolute for a file of the driver
 }
 
-// Seal records the present state of files: those of a session's folder, by relative path, and the driver's, by the
+// WriteManifest records the present state of files: those of a session's folder, by relative path, and the driver's, by the
 // absolute path under which programs find them, NVML first. The usage files are in free, because their content may
-// change. The seal is written last and not synced: without a seal, no damage is known. version is that of cosplay.
-func Seal(dir, version string, files, free, driver []string) error {
+// change. The manifest is written last and not synced: without a manifest, no damage is known. version is that of cosplay.
+func WriteManifest(dir, version string, files, free, driver []string) error {
 	var lines bytes.Buffer
 	made, err := originNow(version, driver)
 	if err != nil {
@@ -61,7 +61,7 @@ func Seal(dir, version string, files, free, driver []string) error {
 		}
 		fmt.Fprintf(&lines, "%s %d %d %s\n", m.digest, m.size, m.time, lineOf(file))
 	}
-	if err := durable.ReplaceFile(filepath.Join(dir, sealFile), lines.Bytes(), 0o600); err != nil {
+	if err := durable.ReplaceFile(filepath.Join(dir, manifestFile), lines.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("noting what the session's files are: %w", err)
 	}
 	return nil
@@ -97,7 +97,7 @@ func PythonPart(dir string) ([]string, error) {
 	return all, nil
 }
 
-// within returns the path of a sealed file. For a file of the driver it follows links, which lead to another file
+// within returns the path of a listed file. For a file of the driver it follows links, which lead to another file
 // after an update.
 func within(dir, file string) string {
 	if !filepath.IsAbs(file) {
@@ -109,7 +109,7 @@ func within(dir, file string) string {
 	return file
 }
 
-// Damage is a file that differs from its seal.
+// Damage is a file that differs from its manifest.
 type Damage struct {
 	File string // relative to the session's folder, or absolute for a file of the driver
 	How  string // one of the constants below
@@ -126,17 +126,17 @@ const (
 
 func (d Damage) String() string { return d.File + " " + d.How }
 
-// readSeal returns the origin and the marks of a folder's seal.
-func readSeal(f durable.Folder) (origin, iter.Seq[mark], error) {
-	content, err := f.Read(sealFile, make([]byte, 0, 4<<10))
+// readManifest returns the origin and the marks of a folder's manifest.
+func readManifest(f durable.Folder) (origin, iter.Seq[mark], error) {
+	content, err := f.Read(manifestFile, make([]byte, 0, 4<<10))
 	if err != nil {
 		return origin{}, nil, fmt.Errorf("reading what the session's files were: %w", err)
 	}
-	seal := string(content)
-	first, _, _ := strings.Cut(seal, "\n")
-	made, _ := parseOrigin(first) // an old seal has none
+	text := string(content)
+	first, _, _ := strings.Cut(text, "\n")
+	made, _ := parseOrigin(first) // an old one has none
 	return made, func(yield func(mark) bool) {
-		for line := range strings.Lines(seal) {
+		for line := range strings.Lines(text) {
 			if m, ok := parseMark(strings.TrimSuffix(line, "\n")); ok && !yield(m) {
 				return
 			}
@@ -181,7 +181,7 @@ func (m mark) compare(dir string, thorough bool) string {
 	return ""
 }
 
-// looks compares the type, size and time of a file in a folder with the seal. For most files this makes reading the
+// looks compares the type, size and time of a file in a folder with the manifest. For most files this makes reading the
 // content unnecessary.
 func (m mark) looks(in durable.Folder) bool {
 	var now unix.Stat_t
@@ -248,11 +248,11 @@ func digestOf(path string, info fs.FileInfo) (string, error) {
 }
 
 // Altered lists, in words and by the check that covers them, the files of a session's disguise and of the driver
-// behind it that differ from the seal.
+// behind it that differ from the manifest.
 func Altered(dir string) (map[string]string, error) {
 	damages, err := Examine(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		const words = "unknown: an older cosplay created the session, or the seal of its folder was removed"
+		const words = "unknown: an older cosplay created the session, or the manifest of its folder was removed"
 		return map[string]string{verify.FacadesCheck: words, verify.FiguresCheck: words, verify.DriverCheck: words}, nil
 	}
 	if err != nil {

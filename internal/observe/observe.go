@@ -1,4 +1,4 @@
-// Package observe is the only package that reads the live system: it asks each host's NVML for the GPUs and its
+// Package observe is the only package that reads the live system: it asks each host's agent for the GPUs and its
 // runtime for the containers, and combines them in one snapshot. If something cannot be read, that is an error, never
 // a difference.
 package observe

@@ -151,7 +151,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if all := w.labelled(t); len(all) != 0 {
-			t.Errorf("%s: left %v", c.name, all[0].Names)
+			t.Errorf("%s: left %v after %v", c.name, all[0].Names, err)
 		}
 		if left, err := filepath.Glob(filepath.Join(r.Folders, "*")); err != nil || len(left) != 0 {
 			t.Errorf("%s: left %v, %v", c.name, left, err)

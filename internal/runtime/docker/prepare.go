@@ -249,6 +249,9 @@ func (r Runtime) made(ctx context.Context, s resource.Session, slice string, c l
 	if made.State != resource.Running && !s.Stopped {
 		return resource.Body{}, fmt.Errorf("container %s: it ended at once, with code %d%s", s.BodyName(), there.State.ExitCode, r.lastWords(ctx, c.id))
 	}
+	if n := r.Engine.restarts(there); c.loops && n > 0 { // the engine may have tried again a moment ago
+		return resource.Body{}, fmt.Errorf("container %s: it restarts again and again (%d times so far)%s", s.BodyName(), n, r.lastWords(ctx, c.id))
+	}
 	made.SSHPort = publishedPort(there)
 	return made, r.know(s, made.SSHPort)
 }

@@ -82,7 +82,7 @@ func (l *nvmlLibrary) ofUser(r request, answer *response) (err error) {
 // runOrStop starts or ends an MPS daemon. Where the user may write the ledger, it announces that.
 func (l *nvmlLibrary) runOrStop(r request) error {
 	if l.book.Writable() == nil {
-		if err := l.begin(r.GPU, l.deadline/2); err != nil {
+		if err := l.begin(r.GPU, l.deadline/4); err != nil {
 			return err
 		}
 		defer l.turn.End()

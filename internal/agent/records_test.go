@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -17,5 +18,18 @@ func TestRootServesNoUser(t *testing.T) {
 		if answer.Error == nil || !strings.Contains(answer.Error.Message, "an agent of root") {
 			t.Errorf("%s: %+v", op, answer.Error)
 		}
+	}
+}
+
+// TestTextOfOthers: a process of another user may have any bytes in its environment, and the host is read all the same.
+func TestTextOfOthers(t *testing.T) {
+	var line bytes.Buffer
+	foreign := []resource.ForeignDaemon{{PID: 7, Pipe: "/tmp/\xff"}}
+	if err := writeLine(&line, response{Host: hostToWire(resource.Host{MPS: resource.MPSService{Foreign: foreign}})}); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := parseAnswer(line.Bytes())
+	if err != nil || len(answer.Host.MPS.Foreign) != 1 || answer.Host.MPS.Foreign[0].PID != 7 {
+		t.Errorf("%+v, %v", answer.Host, err)
 	}
 }

@@ -137,7 +137,7 @@ func (l *nvmlLibrary) readForLine(daemons resource.MPSSearch) (*wireHost, error)
 		every := prose.Each(host.GPUs, func(g resource.GPU) string { return g.UUID })
 		host.MPS.Foreign = mps.Others(l.guard.uid, strings.Join(every, ","))
 	case daemons.Key != "" && (daemons.Uses || service.Exist()):
-		ctx, cancel := context.WithTimeout(context.Background(), l.deadline/2)
+		ctx, cancel := context.WithTimeout(context.Background(), l.deadline/4)
 		defer cancel()
 		if host.MPS, err = service.Read(ctx); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -16,10 +17,12 @@ import (
 
 // The types here are what the protocol has in another form than the types of resource: a host has thousands of slices.
 
-// writeLine writes a request or an answer as one line, without a copy of it all in memory. It leaves out what is zero.
+// writeLine writes a request or an answer as one line, without a copy of it all in memory. It leaves out what is zero. Text
+// of other users, as in the environment of a process, need not be UTF-8.
 func writeLine(out io.Writer, message any) error {
 	buffered := bufio.NewWriterSize(out, answerBuffer)
-	return errors.Join(jsonv2.MarshalWrite(buffered, message, jsonv2.OmitZeroStructFields(true)), buffered.WriteByte('\n'), buffered.Flush())
+	return errors.Join(jsonv2.MarshalWrite(buffered, message, jsonv2.OmitZeroStructFields(true), jsontext.AllowInvalidUTF8(true)),
+		buffered.WriteByte('\n'), buffered.Flush())
 }
 
 // wireHost is what the agent reads of a host. It contains each model once: a model is long, with its clocks and

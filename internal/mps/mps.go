@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -91,11 +92,7 @@ func (s Service) Read(ctx context.Context) (resource.MPSService, error) {
 	}
 	slices.Sort(folders)
 	running := processes()
-	for _, folder := range slices.Compact(folders) {
-		if _, err := os.Stat(folder); err == nil {
-			all.Own = append(all.Own, s.daemon(ctx, all.Program, folder, running))
-		}
-	}
+	all.Own = s.daemons(ctx, all.Program, slices.Compact(folders), running)
 	for _, p := range running {
 		own := slices.ContainsFunc(all.Own, func(d resource.MPSDaemon) bool { return d.Pipes() == p.pipe })
 		if p.control && !own {
@@ -103,6 +100,18 @@ func (s Service) Read(ctx context.Context) (resource.MPSService, error) {
 		}
 	}
 	return all, nil
+}
+
+// daemons reads those of the folders that exist, all at once: each may be silent for its time.
+func (s Service) daemons(ctx context.Context, program string, folders []string, running []process) []resource.MPSDaemon {
+	there := prose.Only(folders, func(folder string) bool { _, err := os.Stat(folder); return err == nil })
+	all := append([]resource.MPSDaemon(nil), make([]resource.MPSDaemon, len(there))...) // nil without any
+	var asked sync.WaitGroup
+	for i, folder := range there {
+		asked.Go(func() { all[i] = s.daemon(ctx, program, folder, running) })
+	}
+	asked.Wait()
+	return all
 }
 
 // daemon reads what the daemon of a folder has set.

@@ -289,3 +289,34 @@ func TestOthers(t *testing.T) {
 		_ = command.Wait()
 	}
 }
+
+// TestSilentDaemons: daemons that hang do not keep the others from being asked.
+func TestSilentDaemons(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	s := Service{Dir: filepath.Join(dir, "cosplay", "mps", "5a5a5a5a")}
+	program := "#!/bin/sh\ncase $CUDA_MPS_PIPE_DIRECTORY in */hangs*) exec sleep 60;; esac\necho 100\n"
+	if err := os.WriteFile(filepath.Join(dir, resource.MPSControl), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	var running []process
+	for _, name := range []string{"hangs1", "hangs2", "hangs3", "hangs4", "sound"} {
+		m := resource.MPS{Folder: filepath.Join(s.Dir, name)}
+		if err := os.MkdirAll(m.Folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, m.Folder)
+		running = append(running, process{pid: 1, control: true, pipe: m.Pipes()})
+	}
+	begun := time.Now()
+	all := s.daemons(t.Context(), Program(), folders, running)
+	if took := time.Since(begun); took > 3*answerTime {
+		t.Errorf("took %s", took)
+	}
+	for _, d := range all {
+		if silent := d.Silent != ""; silent == strings.HasSuffix(d.Folder, "sound") {
+			t.Errorf("%+v", d)
+		}
+	}
+}

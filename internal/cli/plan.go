@@ -294,7 +294,8 @@ func loadPlan(path string) (*plan.Saved, error) {
 	}
 	p, err := plan.Read(saved.Plan)
 	if p.FormatVersion != plan.FormatVersion {
-		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d: another version of cosplay saved it; %s", path, p.FormatVersion, plan.FormatVersion, makeOne)
+		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d and %d: another version of cosplay saved it; %s",
+			path, p.FormatVersion, plan.FormatVersion-1, plan.FormatVersion, makeOne)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; %s", path, err, makeOne)

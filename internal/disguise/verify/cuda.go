@@ -18,7 +18,7 @@ func (w Wanted) slack() uint64 { return max(64*mib, w.memory()/64) }
 func onCUDA(look func(Wanted, *reading) string) func(Wanted, Inside) answer {
 	asked := probed(func(w Wanted, said *reading) string {
 		words := look(w, said)
-		if why, failed := said.failure("cuda.load", "cuda.init", "two.load", "two.init"); said.lacks && failed {
+		if why, failed := said.failure("cuda.load", "cuda.init", "two.load", "two.init"); said.lacks && failed && said.refusal() == "" {
 			said.lacks = false
 			return "CUDA: " + why
 		}

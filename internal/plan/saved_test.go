@@ -3,8 +3,9 @@ package plan
 import (
 	"encoding/json"
 	"os"
-	"strings"
 	"testing"
+
+	"cosplay/internal/resource"
 )
 
 // TestReadBefore reads a plan that the format before has saved, and makes the same plan of it.
@@ -31,11 +32,18 @@ func TestReadBefore(t *testing.T) {
 	if len(made.Steps) == 0 || saved.FormatVersion != FormatVersion {
 		t.Errorf("version %d, %d steps", saved.FormatVersion, len(made.Steps))
 	}
-	stray, err := Read([]byte(strings.Replace(string(file.Plan), `"containers"`, `"strays"`, 1)))
+	type host struct {
+		Leftovers []resource.Body `json:"strays"`
+	}
+	old, err := json.Marshal(map[string]any{"format_version": 2, "live": map[string]any{"hosts": []host{{[]resource.Body{{Session: "w"}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if leftovers := stray.Live.Hosts[0].Leftovers; len(leftovers) != 1 || leftovers[0].Session != "w" {
+	saved, err = Read(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leftovers := saved.Live.Hosts[0].Leftovers; len(leftovers) != 1 || leftovers[0].Session != "w" {
 		t.Errorf("leftovers: %+v", leftovers)
 	}
 }

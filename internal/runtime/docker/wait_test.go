@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/inside"
+	"cosplay/internal/resource"
 )
 
 // TestReady: a session without a command is up when cosplay-init reports it, however long a command would be watched.
@@ -74,5 +76,19 @@ func TestNotReady(t *testing.T) {
 	}
 	if all := w.labelled(t); len(all) != 0 {
 		t.Errorf("left %v", all[0].Names)
+	}
+}
+
+// TestYoungRestart: a container that ended again and again, and that the engine has started a moment ago, is not started.
+func TestYoungRestart(t *testing.T) {
+	for started, want := range map[time.Duration]string{time.Second: "again and again (7 times so far)", 2 * steady: ""} {
+		e := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"Id": "1", "RestartCount": 7, "State": {"Status": "running", "Running": true, "StartedAt": %q}, "Config": {}, "HostConfig": {}, "NetworkSettings": {}}`,
+				time.Now().Add(-started).Format(time.RFC3339Nano))
+		})
+		_, err := Runtime{Engine: e}.made(t.Context(), resource.Session{}, "", launched{id: "1", loops: true})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("started %s ago: %v", started, err)
+		}
 	}
 }

@@ -161,11 +161,16 @@ func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve fu
 // fewConnections is up to how many connections may leave much garbage.
 const fewConnections = 16
 
+// memoryLimit is the most memory that the Go runtime takes where garbage is all that it would keep, bytes: on a busy
+// machine the collector falls behind the clients of a flood. The whole program stays below 96 MiB with it.
+const memoryLimit = 64 << 20
+
 // adapt returns a function that sets the Go runtime to the number of ssh connections. Each needs one processor at most:
 // with more, the goroutines of one transfer would wake threads in turn, which takes more time than their work. Each
 // packet is a new object: with the usual 100 percent of garbage a tenth of a transfer's time would go into collecting it.
 func adapt() func(connections int) {
 	processors, garbage := runtime.GOMAXPROCS(0), 0
+	debug.SetMemoryLimit(memoryLimit)
 	return func(connections int) {
 		runtime.GOMAXPROCS(min(max(1, connections), processors))
 		before := garbage

@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/fit"
 	"cosplay/internal/place"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
@@ -71,33 +72,23 @@ func (inv *invocation) presentable(ctx context.Context, targets []resource.Targe
 	if err != nil {
 		return view, err
 	}
-	view = render.TargetsView{Model: model.Name, Where: where, On: on, MaxError: options.MaxError}
-	for _, t := range targets {
-		if _, err := fit.Best(model, t, options); err == nil {
-			view.Targets = append(view.Targets, t)
-		}
-	}
-	return view, nil
+	fits := prose.Only(targets, func(t resource.Target) bool {
+		_, err := fit.Best(model, t, options)
+		return err == nil
+	})
+	return render.TargetsView{Targets: fits, Model: model.Name, Where: where, On: on, MaxError: options.MaxError}, nil
 }
 
 func ofArchitecture(targets []resource.Target, arch string) ([]resource.Target, error) {
 	if arch == "" {
 		return targets, nil
 	}
-	var (
-		some  []resource.Target
-		known []string
-	)
-	for _, t := range targets {
-		known = append(known, t.Architecture)
-		if strings.EqualFold(t.Architecture, arch) {
-			some = append(some, t)
-		}
+	some := prose.Only(targets, func(t resource.Target) bool { return strings.EqualFold(t.Architecture, arch) })
+	if len(some) > 0 {
+		return some, nil
 	}
-	if len(some) == 0 {
-		return nil, fmt.Errorf("there is no architecture %q in the catalog; there are %s", arch, strings.Join(slices.Compact(known), ", "))
-	}
-	return some, nil
+	known := slices.Compact(prose.Each(targets, func(t resource.Target) string { return t.Architecture }))
+	return nil, fmt.Errorf("there is no architecture %q in the catalog; there are %s", arch, strings.Join(known, ", "))
 }
 
 func infoCommand(inv *invocation) *cobra.Command {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
@@ -172,18 +174,14 @@ const usual = "h200"
 
 // simulatedFor is the simulated host on which a card fits; "" if there is none: the usual one, or the smallest with the memory.
 func simulatedFor(t resource.Target) string {
-	host := ""
-	least := 0
-	for _, h := range catalog.Hosts() {
-		enough := h.Model.MemoryMiB >= t.MemoryMiB
-		if enough && h.Key == usual {
-			return h.Key
-		}
-		if enough && (host == "" || h.Model.MemoryMiB < least) {
-			host, least = h.Key, h.Model.MemoryMiB
-		}
+	large := prose.Only(catalog.Hosts(), func(h catalog.Host) bool { return h.Model.MemoryMiB >= t.MemoryMiB })
+	switch {
+	case len(large) == 0:
+		return ""
+	case slices.ContainsFunc(large, func(h catalog.Host) bool { return h.Key == usual }):
+		return usual
 	}
-	return host
+	return slices.MinFunc(large, func(a, b catalog.Host) int { return cmp.Compare(a.Model.MemoryMiB, b.Model.MemoryMiB) }).Key
 }
 
 // hasGPU reports whether the sessions are on hardware: on a host of the configuration that the user names, or on this machine's GPU.

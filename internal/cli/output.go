@@ -18,6 +18,7 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
@@ -108,13 +109,10 @@ func outputNamed(all []config.Output, name string) (config.Output, error) {
 	if len(all) == 0 {
 		return config.Output{}, fmt.Errorf("the state has no output %q, nor any other; an output block and cosplay apply make one", name)
 	}
-	var names []string
-	for _, o := range all {
-		if o.Name == name {
-			return o, nil
-		}
-		names = append(names, o.Name)
+	if i := slices.IndexFunc(all, func(o config.Output) bool { return o.Name == name }); i >= 0 {
+		return all[i], nil
 	}
+	names := prose.Each(all, func(o config.Output) string { return o.Name })
 	return config.Output{}, fmt.Errorf("the state has no output %q; it has %s", name, strings.Join(names, ", "))
 }
 

@@ -85,7 +85,7 @@ func chosen(prior resource.Prior, names []string) ([]resource.PriorSession, erro
 	}
 	var sessions []resource.PriorSession
 	for _, name := range names {
-		found := ofBlock(prior, name)
+		found := prose.Only(prior.Sessions, func(s resource.PriorSession) bool { return isOneOf(s.Address, name) })
 		if len(found) == 0 {
 			s, err := named(prior, name)
 			if err != nil {
@@ -102,25 +102,16 @@ func chosen(prior resource.Prior, names []string) ([]resource.PriorSession, erro
 	return sessions, nil
 }
 
-// ofBlock are the sessions of a block with several.
-func ofBlock(prior resource.Prior, name string) (found []resource.PriorSession) {
-	for _, s := range prior.Sessions {
-		if s.Address.Key.Kind != resource.Single && (name == s.Address.Name || name == "session."+s.Address.Name) {
-			found = append(found, s)
-		}
-	}
-	return found
+// isOneOf reports whether an address is that of one of several sessions of the block with the name.
+func isOneOf(a resource.Address, block string) bool {
+	return a.Key.Kind != resource.Single && a.Name == strings.TrimPrefix(block, "session.")
 }
 
 // oneOfSeveral replaces the error for an unknown name if the name is that of a block with
 // several sessions.
 func oneOfSeveral(err error, name string, known []resource.Address) error {
-	var instances []string
-	for _, a := range known {
-		if a.Key.Kind != resource.Single && (name == a.Name || name == "session."+a.Name) {
-			instances = append(instances, a.Short())
-		}
-	}
+	several := prose.Only(known, func(a resource.Address) bool { return isOneOf(a, name) })
+	instances := prose.Each(several, resource.Address.Short)
 	if len(instances) == 0 {
 		return err
 	}

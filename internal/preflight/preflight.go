@@ -42,13 +42,9 @@ func (f *Flight) Diagnostics() hcl.Diagnostics { return f.diags }
 // Made are the sessions of a host whose body the plan creates, recreates or starts
 // again.
 func (f *Flight) Made(host string) []diff.SessionChange {
-	var made []diff.SessionChange
-	for _, c := range f.Plan.Diff.Sessions {
-		if c.After != nil && c.After.Slice.Host == host && c.Body != diff.Keep && c.Body != diff.Remove {
-			made = append(made, c)
-		}
-	}
-	return made
+	return prose.Only(f.Plan.Diff.Sessions, func(c diff.SessionChange) bool {
+		return c.After != nil && c.After.Slice.Host == host && c.Body != diff.Keep && c.Body != diff.Remove
+	})
 }
 
 // RemovedBefore are the IDs of the bodies that the plan removes before it creates that of
@@ -208,12 +204,10 @@ func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
 	if !changes || mode == resource.Bit(g.MIG) {
 		return
 	}
-	var stay []resource.Process
-	for _, p := range g.Processes {
-		if s, ours := f.sessionOf(g, p); !ours || s.Slice.Whole() && !f.ends(s.Address) {
-			stay = append(stay, p)
-		}
-	}
+	stay := prose.Only(g.Processes, func(p resource.Process) bool {
+		s, ours := f.sessionOf(g, p)
+		return !ours || s.Slice.Whole() && !f.ends(s.Address)
+	})
 	if len(stay) == 0 {
 		return
 	}
@@ -272,9 +266,7 @@ func (f *Flight) inUse(c diff.SessionChange) {
 		return
 	}
 	g, _ := f.Live.GPU(c.Before.Slice.Host, c.Before.Slice.GPU)
-	in := slices.DeleteFunc(slices.Clone(g.Processes), func(p resource.Process) bool {
-		return !p.In(*c.Before.Handle)
-	})
+	in := prose.Only(g.Processes, func(p resource.Process) bool { return p.In(*c.Before.Handle) })
 	if len(in) == 0 {
 		return
 	}

@@ -1,6 +1,10 @@
 package watch
 
-import "time"
+import (
+	"time"
+
+	"cosplay/internal/prose"
+)
 
 // History limits how often the loop repairs the same session or GPU.
 type History struct {
@@ -64,11 +68,5 @@ func (h *History) Forget(now time.Time) {
 }
 
 func (p *past) recent(now time.Time) []time.Time {
-	var recent []time.Time
-	for _, t := range p.repairs {
-		if now.Sub(t) < time.Hour {
-			recent = append(recent, t)
-		}
-	}
-	return recent
+	return prose.Only(p.repairs, func(t time.Time) bool { return now.Sub(t) < time.Hour })
 }

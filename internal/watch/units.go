@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/template"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -43,10 +44,7 @@ type Unit struct {
 // Units writes a service that watches a fleet, a unit that brings it up after a reboot, and a timer. They run as the
 // user of the fleet: a configuration can read files and name folders to mount, with that user's rights.
 func (u Unit) Units() (string, error) {
-	words := make([]string, 0, len(u.Flags)+1)
-	for _, word := range append([]string{u.Program}, u.Flags...) {
-		words = append(words, quoted(word))
-	}
+	words := prose.Each(append([]string{u.Program}, u.Flags...), quoted)
 	advice := ""
 	if u.User == "root" {
 		advice = "# Better another user: a configuration reads files and names mounts with the rights of this one.\n"

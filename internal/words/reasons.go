@@ -67,14 +67,12 @@ var settingReasons = map[resource.ReasonKind]string{
 
 // power adds up: "2 x 160 W + 350 W".
 func power(all []resource.TargetPower) string {
-	var parts []string
-	for _, b := range all {
-		part := fmt.Sprintf("%d W", b.W)
+	parts := prose.Each(all, func(b resource.TargetPower) string {
 		if b.Count > 1 {
-			part = fmt.Sprintf("%d x %d W", b.Count, b.W)
+			return fmt.Sprintf("%d x %d W", b.Count, b.W)
 		}
-		parts = append(parts, part)
-	}
+		return fmt.Sprintf("%d W", b.W)
+	})
 	return strings.Join(parts, " + ")
 }
 

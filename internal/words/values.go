@@ -148,14 +148,12 @@ func clock(c diff.Clock) string {
 }
 
 func volumes(all []resource.Volume) string {
-	var words []string
-	for _, v := range all {
-		word := v.Source + " at " + v.Target
+	words := prose.Each(all, func(v resource.Volume) string {
 		if v.ReadOnly {
-			word += ", read-only"
+			return v.Source + " at " + v.Target + ", read-only"
 		}
-		words = append(words, word)
-	}
+		return v.Source + " at " + v.Target
+	})
 	return strings.Join(words, ", ")
 }
 

@@ -108,8 +108,7 @@ func (w Webhook) post(ctx context.Context, message []byte) (again bool, err erro
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)
 	if err != nil {
-		var at *url.Error // it has the whole URL
-		if errors.As(err, &at) {
+		if at, is := errors.AsType[*url.Error](err); is { // it has the whole URL
 			err = at.Err
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -70,8 +70,7 @@ func (s Store) Deliver(ctx context.Context, to Receiver, message func(begun, end
 	instantly, cancel := context.WithCancel(ctx)
 	cancel()
 	lock, err := durable.LockByte(instantly, s.lockPath(), sendBytes+int64(binary.BigEndian.Uint32(sum[:4])))
-	var busy *durable.BusyError
-	if errors.As(err, &busy) {
+	if _, busy := errors.AsType[*durable.BusyError](err); busy {
 		return nil
 	}
 	if err != nil {

@@ -141,14 +141,14 @@ func (o applyOptions) run(ctx context.Context, inv *invocation) error {
 	}
 	if saved != nil {
 		err = p.ApplySaved(ctx, saved, options, a)
-		if stale := (*project.StaleError)(nil); errors.As(err, &stale) {
+		if stale, is := errors.AsType[*project.StaleError](err); is {
 			stale.Command = terminal.ShellWords(slices.Concat([]string{"plan"}, inv.flags(), saved.Flags, []string{"--out", o.planFile}))
 		}
 	} else {
 		err = p.Reconcile(ctx, o.aim, options, patience, a)
 	}
-	var code exit
-	ended := err == nil || errors.As(err, &code) && code == exitError
+	code, _ := errors.AsType[exit](err)
+	ended := err == nil || code == exitError
 	if o.destroy && ended && a.approved && len(aimed(o.aim)) == 0 && len(p.Killed()) > 0 {
 		err = cmp.Or(err, inv.removeKilled(ctx))
 	}
@@ -301,8 +301,7 @@ func (a *applying) kept(ctx context.Context, o project.Outlook, result apply.Res
 
 // nvmlCode is NVML's code; 0 if an error is not NVML's.
 func nvmlCode(err error) int {
-	var at *agent.Error
-	if errors.As(err, &at) {
+	if at, is := errors.AsType[*agent.Error](err); is {
 		return at.Code
 	}
 	return 0

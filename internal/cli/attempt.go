@@ -114,8 +114,7 @@ func (f *finder) try(ctx context.Context, card int, limit time.Duration) attempt
 	defer release()
 	err := quiet.runOnce(ctx, session, f.argv, waitFlag{}, &a.JUnitView)
 	a.Took = time.Since(a.Began)
-	var code exit
-	if errors.As(err, &code) {
+	if code, is := errors.AsType[exit](err); is {
 		a.Code = int(code)
 	} else if err != nil {
 		a.Code, a.Failure = exitError, err

@@ -131,8 +131,7 @@ func Main(args []string, streams Streams) int {
 	for _, p := range inv.projects {
 		_ = p.Close()
 	}
-	var code exit
-	switch shown := errors.As(err, &code); {
+	switch code, shown := errors.AsType[exit](err); {
 	case out.err != nil && (err == nil || shown):
 		err = fmt.Errorf("the answer could not be written: %w", out.err)
 	case shown:
@@ -325,8 +324,7 @@ func (inv *invocation) refuse(diags hcl.Diagnostics, files map[string]*hcl.File)
 
 // refused shows the diagnostics of an error that has them.
 func (inv *invocation) refused(err error, files map[string]*hcl.File) error {
-	var refused *project.Refused
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*project.Refused](err); is {
 		return inv.refuse(refused.Diagnostics, files)
 	}
 	return err

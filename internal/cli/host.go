@@ -90,9 +90,8 @@ func readHost(ctx context.Context, p *opened, name string) (resource.Host, error
 		p.Intent.Hosts = slices.DeleteFunc(slices.Clone(hosts), func(h config.Host) bool { return h.Name != name })
 	}
 	live, err := p.Hardware(ctx)
-	var failed *agent.Error
-	switch {
-	case errors.As(err, &failed) && failed.Call == "dlopen":
+	switch failed, is := errors.AsType[*agent.Error](err); {
+	case is && failed.Call == "dlopen":
 		return resource.Host{}, fmt.Errorf("there is no GPU to export, since there is no NVML library. Fix: run this command on the machine that has the GPUs, with NVIDIA's driver\n  %w", err)
 	case err != nil:
 		return resource.Host{}, fmt.Errorf("nothing was exported: %w", err)

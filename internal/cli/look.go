@@ -126,11 +126,10 @@ func (inv *invocation) showPlan(ctx context.Context, p *opened, path string) err
 		return err
 	}
 	view := render.PlanView{Config: inv.configName(p.files), Flags: inv.flags(), Aim: saved.Flags, Saved: path, Again: saved.Again, Destroy: saved.Destroys}
-	var stale *project.StaleError
 	if view.Plan, err = p.Restore(*saved); err == nil {
 		view.Prior, view.Live, err = p.Fresh(ctx, view.Plan)
 	}
-	if errors.As(err, &stale) {
+	if stale, is := errors.AsType[*project.StaleError](err); is {
 		view.Stale, view.Fix = stale.What, stale.Fix
 	} else if err != nil {
 		return err

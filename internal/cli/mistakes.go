@@ -163,17 +163,13 @@ func wants(least, most int) cobra.PositionalArgs {
 
 // flagMistake replaces cobra's error for a flag.
 func flagMistake(cmd *cobra.Command, err error) error {
-	var (
-		unknown *pflag.NotExistError
-		empty   *pflag.ValueRequiredError
-		invalid *pflag.InvalidValueError
-	)
-	switch {
-	case errors.As(err, &unknown):
+	if unknown, is := errors.AsType[*pflag.NotExistError](err); is {
 		return unknownFlag(cmd, unknown)
-	case errors.As(err, &empty):
+	}
+	if empty, is := errors.AsType[*pflag.ValueRequiredError](err); is {
 		return fmt.Errorf("--%s needs a value; see %s --help", empty.GetFlag().Name, cmd.CommandPath())
-	case errors.As(err, &invalid):
+	}
+	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
 		flag := invalid.GetFlag()
 		return fmt.Errorf("--%s wants %s, but got %q; see %s --help", flag.Name, cmp.Or(valueWords[flag.Value.Type()], "another value"), invalid.GetValue(), cmd.CommandPath())
 	}

@@ -191,11 +191,9 @@ func (inv *invocation) runForJUnit(ctx context.Context, session project.Once, ar
 	view := render.JUnitView{Command: command, Host: cmp.Or(session.Host, "localhost"), Began: time.Now(), Targets: catalog.Targets}
 	err := inv.runOnce(ctx, session, argv, wait, &view)
 	view.Took = time.Since(view.Began)
-	var code exit
-	switch {
-	case errors.As(err, &code):
+	if code, is := errors.AsType[exit](err); is {
 		view.Code = int(code)
-	case err != nil:
+	} else if err != nil {
 		view.Code, view.Failure = exitError, err
 	}
 	content, failed := render.JUnit(view)
@@ -220,8 +218,7 @@ func (inv *invocation) brief() *render.Progress {
 
 // report prints an error that does not end the command. An exit code was reported before.
 func (inv *invocation) report(err error) {
-	var code exit
-	if !errors.As(err, &code) {
+	if _, shown := errors.AsType[exit](err); !shown {
 		render.Error(inv.Err, inv.style(inv.Err), err)
 	}
 }
@@ -238,8 +235,7 @@ func (o *once) create(ctx context.Context, wait waitFlag) error {
 	ctx, release := interruptible(ctx, o.progress)
 	defer release()
 	err = o.Reconcile(ctx, project.Aim{}, project.ApplyOptions{Parallelism: int(defaultParallelism())}, project.AfterOthers, o)
-	var code exit
-	if err != nil && o.signals.Pending() && !errors.As(err, &code) {
+	if _, shown := errors.AsType[exit](err); err != nil && o.signals.Pending() && !shown {
 		return exit(exitInterrupted)
 	}
 	return err

@@ -65,8 +65,7 @@ func (inv *invocation) await(ctx context.Context, p *project.Project, aim projec
 	turn, err := p.Await(ctx, aim, func(host string, position int) {
 		fmt.Fprintf(inv.Err, "Waiting for room on host %s: position %d in its queue.\n", host, position)
 	})
-	var none *project.NoRoomError
-	if errors.As(err, &none) && errors.Is(err, context.DeadlineExceeded) {
+	if none, is := errors.AsType[*project.NoRoomError](err); is && errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no room within %s. Fix: wait longer, or make room. %s", w.limit, none.Why)
 	}
 	return turn, err

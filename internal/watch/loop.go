@@ -74,8 +74,7 @@ func (l *Loop) Run(ctx context.Context) (clean bool, err error) {
 		if ctx.Err() != nil {
 			return cleanNow, nil
 		}
-		var held *durable.HeldError
-		if errors.As(err, &held) { // another command is at work, or was killed a moment ago
+		if _, held := errors.AsType[*durable.HeldError](err); held { // another command is at work, or was killed a moment ago
 			l.say(Waiting, sentence(err))
 			err = nil
 		}
@@ -291,8 +290,7 @@ func (l *Loop) repair(ctx context.Context, p *Opened, j Judgement) (repaired boo
 // repaired reports how a repair has ended. That its plan was refused does not fail the cycle.
 func (l *Loop) repaired(succeeded bool, err error) error {
 	l.Monitor.repair(!succeeded)
-	var refused *project.Refused
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*project.Refused](err); is {
 		l.report(public.WatchEvent{Kind: Failed, Text: sentence(refused)})
 		return nil
 	}

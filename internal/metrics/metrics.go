@@ -5,7 +5,7 @@ package metrics
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"maps"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -63,7 +63,7 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	s := sender{out}
-	s.gauge("cosplay_build_info", "The version of cosplay, as a label; the value is 1.", 1, "version", f.Version)
+	s.gauge("cosplay_build_info", "The version of cosplay, as a label; the value is 1.", 1, prometheus.Labels{"version": f.Version})
 	for _, session := range f.Prior.Sessions {
 		f.session(s, session)
 	}
@@ -85,40 +85,41 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	for at, n := range found {
-		s.gauge("cosplay_drift", "How much drift of a class is found now.", n, "host", at.host, "gpu", at.gpu, "session", at.session, "class", at.class)
+		labels := prometheus.Labels{"host": at.host, "gpu": at.gpu, "session": at.session, "class": at.class}
+		s.gauge("cosplay_drift", "How much drift of a class is found now.", n, labels)
 	}
 }
 
 func (f Fleet) session(s sender, session resource.PriorSession) {
-	labels := []string{"host", session.Slice.Host, "gpu", session.Slice.GPU, "session", session.Address.String(), "target", session.Target.Key}
+	labels := prometheus.Labels{"host": session.Slice.Host, "gpu": session.Slice.GPU, "session": session.Address.String(), "target": session.Target.Key}
 	if host, _ := f.Live.Host(session.Slice.Host); host.Silent == "" {
 		f.state(s, session, labels)
 	}
 	if session.UpAt != 0 {
-		s.gauge("cosplay_session_start_timestamp_seconds", "When the session came up.", float64(session.UpAt), labels...)
+		s.gauge("cosplay_session_start_timestamp_seconds", "When the session came up.", float64(session.UpAt), labels)
 	}
 	if end, ends := f.Ends[session.Address]; ends {
-		s.gauge("cosplay_session_expiry_timestamp_seconds", "When the session expires if it is not active until then.", float64(end.At), labels...)
+		s.gauge("cosplay_session_expiry_timestamp_seconds", "When the session expires if it is not active until then.", float64(end.At), labels)
 	}
-	s.gauge("cosplay_session_memory_limit_bytes", "GPU memory that the session may use, of all its devices.", float64(session.Target.MemoryMiB*len(session.Slices()))*mib, labels...)
+	s.gauge("cosplay_session_memory_limit_bytes", "GPU memory that the session may use, of all its devices.", float64(session.Target.MemoryMiB*len(session.Slices()))*mib, labels)
 	if use, counted := f.Used[session.Address]; counted {
-		s.gauge("cosplay_session_memory_used_bytes", "GPU memory that the session's programs use now.", float64(use.NowBytes), labels...)
-		s.gauge("cosplay_session_memory_peak_bytes", "The most GPU memory that the session's programs used at once, on the device with the most.", float64(use.PeakMiB)*mib, labels...)
-		s.counter("cosplay_session_out_of_memory_total", "Requests of programs for more GPU memory than was free.", float64(use.OutOfMemory), labels...)
+		s.gauge("cosplay_session_memory_used_bytes", "GPU memory that the session's programs use now.", float64(use.NowBytes), labels)
+		s.gauge("cosplay_session_memory_peak_bytes", "The most GPU memory that the session's programs used at once, on the device with the most.", float64(use.PeakMiB)*mib, labels)
+		s.send(prometheus.CounterValue, "cosplay_session_out_of_memory_total", "Requests of programs for more GPU memory than was free.", float64(use.OutOfMemory), labels)
 	}
 }
 
 // state sends the state of a session, which is not known while its container engine does not answer.
-func (f Fleet) state(s sender, session resource.PriorSession, labels []string) {
+func (f Fleet) state(s sender, session resource.PriorSession, labels prometheus.Labels) {
 	body, there := f.Live.Body(session.Slice.Host, session.Runtime, session.ID)
 	now := missing
 	if there {
 		now = cmp.Or(body.State, resource.Running)
 	}
 	for _, state := range []string{resource.Running, resource.Stopped, resource.Paused, resource.Restarting, missing} {
-		s.gauge("cosplay_session_state", "1 for the state that the session has, 0 for the others.", bit(now == state), append(slices.Clone(labels), "state", state)...)
+		s.gauge("cosplay_session_state", "1 for the state that the session has, 0 for the others.", bit(now == state), with(labels, "state", state))
 	}
-	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", bit(now == resource.Running), labels...)
+	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", bit(now == resource.Running), labels)
 }
 
 // ownSlice names a slice of the project, by its GPU and its UUID.
@@ -136,10 +137,10 @@ func (f Fleet) own() map[ownSlice]bool {
 }
 
 func (f Fleet) gpu(s sender, g *resource.GPU, own map[ownSlice]bool) {
-	labels := []string{"host", g.Host, "gpu", g.UUID}
+	labels := prometheus.Labels{"host": g.Host, "gpu": g.UUID}
 	gauge := func(feature resource.Feature, name, help string, value float64) {
 		if feature == "" || !g.Without(feature) {
-			s.gauge(name, help, value, labels...)
+			s.gauge(name, help, value, labels)
 		}
 	}
 	gauge(resource.FeatureClock, "cosplay_gpu_sm_clock_hertz", "SM clock now.", float64(g.SMClockMHz)*1e6)
@@ -166,25 +167,24 @@ func (f Fleet) gpu(s sender, g *resource.GPU, own map[ownSlice]bool) {
 		}
 	}
 	for owner, slots := range map[string]int{"project": ours, "others": others, "free": g.Model.MemorySlices - ours - others} {
-		s.gauge("cosplay_gpu_slots", "Memory slots of MIG, by who has them.", float64(slots), append(slices.Clone(labels), "owner", owner)...)
+		s.gauge("cosplay_gpu_slots", "Memory slots of MIG, by who has them.", float64(slots), with(labels, "owner", owner))
 	}
 }
 
-// sender sends metrics whose labels alternate between name and value.
+// with are labels and one more.
+func with(labels prometheus.Labels, name, value string) prometheus.Labels {
+	all := maps.Clone(labels)
+	all[name] = value
+	return all
+}
+
+// sender sends metrics.
 type sender struct{ out chan<- prometheus.Metric }
 
-func (s sender) gauge(name, help string, value float64, labels ...string) {
+func (s sender) gauge(name, help string, value float64, labels prometheus.Labels) {
 	s.send(prometheus.GaugeValue, name, help, value, labels)
 }
 
-func (s sender) counter(name, help string, value float64, labels ...string) {
-	s.send(prometheus.CounterValue, name, help, value, labels)
-}
-
-func (s sender) send(kind prometheus.ValueType, name, help string, value float64, labels []string) {
-	var names, values []string
-	for i := 0; i+1 < len(labels); i += 2 {
-		names, values = append(names, labels[i]), append(values, labels[i+1])
-	}
-	s.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
+func (s sender) send(kind prometheus.ValueType, name, help string, value float64, labels prometheus.Labels) {
+	s.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, labels), kind, value)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -115,12 +114,7 @@ func schemaCommand(inv *invocation) *cobra.Command {
 		Short: "Print a JSON schema of the language, for editors",
 		Long:  `Print a JSON schema (draft 2020-12) of configuration files: every block and attribute with its description, type, unit, default and example, and with the effect of changing it. It is the schema of the JSON syntax, *.hcl.json; editors of the other syntax find all words in it.`,
 		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			encoder := json.NewEncoder(inv.Out)
-			encoder.SetEscapeHTML(false)
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(config.JSONSchema())
-		},
+		RunE:  func(*cobra.Command, []string) error { return render.JSON(inv.Out, config.JSONSchema()) },
 	}
 }
 

@@ -15,27 +15,37 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/project"
+	"cosplay/internal/render"
 )
 
 // mayAsk returns an error if the command asks and cannot get an answer. instead names
 // another fix besides --auto-approve.
 func (inv *invocation) mayAsk(asks bool, instead string) error {
-	if !asks {
+	f, isFile := inv.In.(*os.File)
+	switch {
+	case !asks:
 		return nil
-	}
-	if !inv.input {
+	case !inv.input:
 		return errors.New("--input=false asks no questions: add --auto-approve" + instead)
-	}
-	if inv.json {
+	case inv.json:
 		return errors.New("--json asks no questions: add --auto-approve" + instead)
-	}
-	if inv.file == "-" {
+	case inv.file == "-":
 		return errors.New("standard input is the configuration, so cosplay cannot ask. Fix: add --auto-approve")
-	}
-	if f, ok := inv.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	case !isFile || !term.IsTerminal(int(f.Fd())):
 		return errors.New("no terminal to ask on: add --auto-approve" + instead)
 	}
 	return nil
+}
+
+// confirm shows what a command is going to do, and asks unless the user has agreed. With --json only the outcome is shown.
+func confirm[V any](inv *invocation, asks bool, question string, show func(io.Writer, render.Style, V), view V) error {
+	if err := inv.mayAsk(asks, ""); err != nil {
+		return err
+	}
+	if !inv.json {
+		show(inv.Out, inv.style(inv.Out), view)
+	}
+	return inv.ask(asks, question)
 }
 
 // ask asks a question if the command asks, and accepts only the word yes.

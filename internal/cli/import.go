@@ -46,13 +46,7 @@ The ID is the UUID of a MIG slice (MIG-UUID, or MIG-GPU-UUID/GI/CI as older driv
 			view := render.ImportedView{Session: found.Session, GPU: found.GPU, Name: found.Name, Foreign: found.Foreign, Unproven: found.Unproven,
 				Users: found.Users, Notes: append(p.Notes, found.Notes...), State: p.Store.Path, Live: outlook.Live, Flags: inv.flags()}
 			asks := !autoApprove && (found.Foreign || found.Unproven)
-			if err := inv.mayAsk(asks, ""); err != nil {
-				return err
-			}
-			if !inv.json {
-				render.Importing(inv.Out, inv.style(inv.Out), view)
-			}
-			if err := inv.ask(asks, "Take it over?"); err != nil {
+			if err := confirm(inv, asks, "Take it over?", render.Importing, view); err != nil {
 				return err
 			}
 			prior, err := recovery.CarryOutImport(cmd.Context(), p.Project, found, outlook)

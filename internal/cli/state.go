@@ -179,16 +179,9 @@ To remove sessions with their slices and containers, remove them from the config
 			if err != nil {
 				return err
 			}
-			asks := !autoApprove && !o.dryRun
-			if err := inv.mayAsk(asks, ""); err != nil {
-				return err
-			}
-			view := render.ForgottenView{StatePart: render.StatePart{Lineage: prior.Lineage, Serial: prior.Serial, Sessions: forgotten.Sessions, GPUs: forgotten.GPUs},
-				DryRun: o.dryRun, SimDirs: p.SimDirs()}
-			if !inv.json {
-				render.Forgotten(inv.Out, inv.style(inv.Out), view)
-			}
-			if err := inv.ask(asks, "Forget this?"); err != nil {
+			part := render.StatePart{Lineage: prior.Lineage, Serial: prior.Serial, Sessions: forgotten.Sessions, GPUs: forgotten.GPUs}
+			view := render.ForgottenView{StatePart: part, DryRun: o.dryRun, SimDirs: p.SimDirs()}
+			if err := confirm(inv, !autoApprove && !o.dryRun, "Forget this?", render.Forgotten, view); err != nil {
 				return err
 			}
 			if !o.dryRun {
@@ -238,10 +231,7 @@ If the state's key cannot be read from the old file, nothing proves that contain
 				return err
 			}
 			view := render.RebuiltView{State: r.State.Path, Fault: r.State.Fault, Prior: r.Prior, Live: r.Live, Unproven: r.Unproven, Notes: r.Notes, Flags: inv.flags()}
-			if !inv.json {
-				render.Rebuilt(inv.Out, inv.style(inv.Out), view)
-			}
-			if err := inv.ask(!o.autoApprove, "Write this state?"); err != nil {
+			if err := confirm(inv, !o.autoApprove, "Write this state?", render.Rebuilt, view); err != nil {
 				return err
 			}
 			if view.Prior, view.Aside, err = recovery.WriteRebuilt(p.Project, r); err != nil {

@@ -65,32 +65,9 @@ On a machine without NVIDIA's driver, or with --simulate, the file simulates the
 }
 
 func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed string, count int, simulate string) error {
-	var (
-		models []resource.Model
-		found  string
-		err    error
-	)
-	if simulate != "" {
-		if models, err = machine.SimulatedModels("", simulate); err != nil {
-			return err
-		}
-	}
-	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
-		if have, err := filepath.Glob(pattern); err == nil && len(have) > 0 {
-			return fmt.Errorf("there is %s already; nothing was written. Edit it, or start in an empty folder", have[0])
-		}
-	}
-	if simulate == "" {
-		if models, err = inv.thisMachine(ctx); err != nil {
-			return err
-		}
-		names := prose.Each(models, func(m resource.Model) string { return m.Name })
-		found = strings.Join(prose.Numbered(names), ", ")
-	}
-	if len(models) == 0 {
-		if models, err = machine.SimulatedModels("", starterHost); err != nil {
-			return err
-		}
+	models, found, err := inv.starterModels(ctx, simulate)
+	if err != nil {
+		return err
 	}
 	if typed == "" {
 		t = suited(models)
@@ -123,6 +100,33 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 	}
 	fmt.Fprintln(inv.Out, "Next: cosplay plan")
 	return nil
+}
+
+// starterModels are the GPUs for which init writes a file, in a folder without one: those of the simulated host, of this
+// machine with their names in found, or of the host that it simulates if there is no driver.
+func (inv *invocation) starterModels(ctx context.Context, simulate string) (models []resource.Model, found string, err error) {
+	if simulate != "" {
+		models, err = machine.SimulatedModels("", simulate)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
+		if have, err := filepath.Glob(pattern); err == nil && len(have) > 0 {
+			return nil, "", fmt.Errorf("there is %s already; nothing was written. Edit it, or start in an empty folder", have[0])
+		}
+	}
+	if simulate == "" {
+		if models, err = inv.thisMachine(ctx); err != nil {
+			return nil, "", err
+		}
+		names := prose.Each(models, func(m resource.Model) string { return m.Name })
+		found = strings.Join(prose.Numbered(names), ", ")
+	}
+	if len(models) == 0 {
+		models, err = machine.SimulatedModels("", starterHost)
+	}
+	return models, found, err
 }
 
 // starterTargets are the targets that init tries in turn if the user names none.

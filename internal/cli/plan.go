@@ -126,18 +126,9 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	if o.verify {
-		done := inv.slow("Testing the disguise in " + prose.Count(len(outlook.Prior.Sessions), "session"))
-		verified, err := selftest.Verify(ctx, p.Project, outlook.Prior, outlook.Live, outlook.Prior.Sessions, selftest.VerifyOptions{})
-		done()
-		if err != nil {
-			return err
-		}
-		outlook.Plan.Diff = selftest.WithBroken(outlook.Plan.Diff, verified)
-	}
 	if o.driftOnly {
-		if !o.verify {
-			outlook.Plan.Diff.Drift = append(slices.Clip(outlook.Plan.Diff.Drift), selftest.Glance(ctx, p.Project, outlook)...)
+		if err := o.lookInside(ctx, inv, p.Project, outlook); err != nil {
+			return err
 		}
 		announce.recall(p.Project, outlook)
 	}
@@ -166,6 +157,22 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 	changes := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
 	if err == nil && o.detailed && (changes || outlook.Plan.Diff.NotAsApplied()) {
 		return exit(exitChanges)
+	}
+	return err
+}
+
+// lookInside adds to the drift what the sessions themselves show: in the whole self-test, or at a glance.
+func (o planOptions) lookInside(ctx context.Context, inv *invocation, p *project.Project, outlook project.Outlook) error {
+	found := &outlook.Plan.Diff
+	if !o.verify {
+		found.Drift = append(slices.Clip(found.Drift), selftest.Glance(ctx, p, outlook)...)
+		return nil
+	}
+	all := outlook.Prior.Sessions
+	defer inv.slow("Testing the disguise in " + prose.Count(len(all), "session"))()
+	verified, err := selftest.Verify(ctx, p, outlook.Prior, outlook.Live, all, selftest.VerifyOptions{})
+	if err == nil {
+		*found = selftest.WithBroken(*found, verified)
 	}
 	return err
 }

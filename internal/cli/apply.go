@@ -130,7 +130,7 @@ func (o applyOptions) run(ctx context.Context, inv *invocation) error {
 	if o.destroy {
 		command = "destroy"
 	}
-	if err := inv.lock(ctx, p, command, o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p.Project, command, o.lockTimeout); err != nil {
 		return err
 	}
 	a := &applying{invocation: inv, opened: p, o: o, read: inv.slow("Reading the hosts")}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"cosplay/internal/config"
@@ -89,9 +90,7 @@ func (o *output) Write(p []byte) (int, error) {
 
 // lock locks the project of a command that changes something. A closed output does not end
 // such a command, which would leave the change half done.
-func (inv *invocation) lock(ctx context.Context, p interface {
-	Lock(ctx context.Context, command string, wait time.Duration) error
-}, command string, wait time.Duration) error {
+func (inv *invocation) lock(ctx context.Context, p *project.Project, command string, wait time.Duration) error {
 	interrupt.OutliveReaders()
 	return p.Lock(ctx, command, wait)
 }
@@ -121,7 +120,8 @@ func exitIf(condition bool, code int) error {
 func Main(args []string, streams Streams) int {
 	out := &output{Writer: streams.Out}
 	out.terminal = term.IsTerminal(int(out.Fd()))
-	inv := &invocation{Streams: Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}, stdout: streams.Out, stderr: streams.Err, unread: out.unread.Load, args: args, input: true}
+	inv := &invocation{args: args, stdout: streams.Out, stderr: streams.Err, unread: out.unread.Load, input: true}
+	inv.Streams = Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}
 	root := inv.root()
 	root.SetArgs(twoDashes(root, args))
 	root.SetIn(inv.In)
@@ -175,34 +175,14 @@ func (inv *invocation) root() *cobra.Command {
   cosplay apply           change it
   cosplay drift           report what was changed outside cosplay (exit code 2)
   cosplay destroy         remove everything and restore the GPUs`,
-		Version: Version,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if inv.chdir == "" {
-				return nil
-			}
-			err := os.Chdir(inv.chdir)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return fmt.Errorf("--chdir: there is no folder %s", inv.chdir)
-			case err != nil:
-				return fmt.Errorf("--chdir: %w", err)
-			}
-			return nil
-		},
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Version:           Version,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return inv.changeFolder() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
 	}
 	root.SetVersionTemplate("cosplay {{.Version}}\n")
 	root.SetFlagErrorFunc(flagMistake)
-	flags := root.PersistentFlags()
-	flags.StringVar(&inv.chdir, "chdir", "", "run in this `folder` instead of the current one")
-	flags.StringVar(&inv.file, "file", "", "read this configuration `file` alone; - is standard input")
-	flags.StringVar(&inv.state, "state", "", "`path` of the state file (default cosplay.state.json in the folder)")
-	flags.Var(valueFlag{all: &inv.given}, "var", "give a variable a value; any number of times")
-	flags.Var(valueFlag{&inv.given, true}, "var-file", "read values of variables from a file; any number of times")
-	flags.BoolVar(&inv.noColor, "no-color", false, "no colour (also: NO_COLOR; off a terminal it is off)")
-	flags.BoolVarP(&inv.verbose, "verbose", "v", false, "show every session and GPU, also those like the one before")
-	flags.BoolVar(&inv.json, "json", false, "write JSON, with a format_version")
+	inv.globalFlags(root.PersistentFlags())
 	for _, group := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, command := range group.commands {
@@ -231,6 +211,32 @@ func (inv *invocation) root() *cobra.Command {
 		}
 	}
 	return root
+}
+
+// changeFolder obeys --chdir.
+func (inv *invocation) changeFolder() error {
+	if inv.chdir == "" {
+		return nil
+	}
+	err := os.Chdir(inv.chdir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--chdir: there is no folder %s", inv.chdir)
+	case err != nil:
+		return fmt.Errorf("--chdir: %w", err)
+	}
+	return nil
+}
+
+func (inv *invocation) globalFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&inv.chdir, "chdir", "", "run in this `folder` instead of the current one")
+	flags.StringVar(&inv.file, "file", "", "read this configuration `file` alone; - is standard input")
+	flags.StringVar(&inv.state, "state", "", "`path` of the state file (default cosplay.state.json in the folder)")
+	flags.Var(valueFlag{all: &inv.given}, "var", "give a variable a value; any number of times")
+	flags.Var(valueFlag{&inv.given, true}, "var-file", "read values of variables from a file; any number of times")
+	flags.BoolVar(&inv.noColor, "no-color", false, "no colour (also: NO_COLOR; off a terminal it is off)")
+	flags.BoolVarP(&inv.verbose, "verbose", "v", false, "show every session and GPU, also those like the one before")
+	flags.BoolVar(&inv.json, "json", false, "write JSON, with a format_version")
 }
 
 func (inv *invocation) style(w io.Writer) render.Style {

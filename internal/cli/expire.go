@@ -51,7 +51,7 @@ Exit codes: 0 none is left; 1 error; 130 stopped by Ctrl-C.`,
 				}
 				return err
 			}
-			if err := inv.lock(cmd.Context(), p, "expire", o.lockTimeout); err != nil {
+			if err := inv.lock(cmd.Context(), p.Project, "expire", o.lockTimeout); err != nil {
 				return err
 			}
 			err = p.EndExpired(cmd.Context(), args, resource.Seconds(o.grace/time.Second),
@@ -134,7 +134,7 @@ Exit codes: 0 extended; 1 error.`,
 			if err != nil {
 				return err
 			}
-			if err := inv.lock(cmd.Context(), p, "extend", lockTimeout); err != nil {
+			if err := inv.lock(cmd.Context(), p.Project, "extend", lockTimeout); err != nil {
 				return err
 			}
 			extended, err := p.Extend(cmd.Context(), names, by)

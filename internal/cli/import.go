@@ -36,7 +36,7 @@ The ID is the UUID of a MIG slice (MIG-UUID, or MIG-GPU-UUID/GI/CI as older driv
 			if err != nil {
 				return oneOfSeveral(err, args[0], p.Addresses())
 			}
-			if err := inv.lock(cmd.Context(), p, "import", lockTimeout); err != nil {
+			if err := inv.lock(cmd.Context(), p.Project, "import", lockTimeout); err != nil {
 				return err
 			}
 			found, outlook, err := recovery.BeginImport(cmd.Context(), p.Project, to, args[1])

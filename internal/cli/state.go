@@ -108,7 +108,7 @@ func (o editOptions) open(ctx context.Context, inv *invocation, command string) 
 	var prior resource.Prior
 	if o.dryRun {
 		prior, _, err = p.Remembered()
-	} else if err = inv.lock(ctx, p, command, o.lockTimeout); err == nil {
+	} else if err = inv.lock(ctx, p.Project, command, o.lockTimeout); err == nil {
 		prior, err = p.Settled(ctx)
 	}
 	var live resource.Live
@@ -221,7 +221,7 @@ If the state's key cannot be read from the old file, nothing proves that contain
 			if err != nil {
 				return err
 			}
-			if err := inv.lock(cmd.Context(), p, "state rebuild", o.lockTimeout); err != nil {
+			if err := inv.lock(cmd.Context(), p.Project, "state rebuild", o.lockTimeout); err != nil {
 				return err
 			}
 			done := inv.slow("Reading the hosts")

@@ -58,7 +58,7 @@ func (o stopOptions) run(ctx context.Context, inv *invocation, names []string) e
 	if err != nil {
 		return err
 	}
-	if err := inv.lock(ctx, p, command, o.lockTimeout); err != nil {
+	if err := inv.lock(ctx, p.Project, command, o.lockTimeout); err != nil {
 		return err
 	}
 	var now project.Outlook

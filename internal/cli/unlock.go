@@ -45,7 +45,7 @@ Exit codes: 0 no process has the lock; 1 error, or a process has it.`,
 					return err
 				}
 				// A process that releases the lock empties it.
-				if err := inv.lock(cmd.Context(), p, "force-unlock", time.Second); err != nil {
+				if err := inv.lock(cmd.Context(), p.Project, "force-unlock", time.Second); err != nil {
 					return err
 				}
 				view.Removed = true

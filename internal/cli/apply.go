@@ -249,8 +249,9 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 		return nil
 	}
 	_, noSMI := exec.LookPath("nvidia-smi")
-	view := render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Result: result, Err: err, Destroy: a.o.destroy, Flags: a.flags(), Narrowed: narrowed(a.o.aim),
-		NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
+	view := appliedView(outlook, result)
+	view.Err, view.Destroy, view.Flags, view.Narrowed = err, a.o.destroy, a.flags(), narrowed(a.o.aim)
+	view.NvidiaSMI = noSMI == nil
 	if !a.begun.IsZero() {
 		view.Took = time.Since(a.begun)
 	}
@@ -268,16 +269,23 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 	if err := a.print(view); err != nil {
 		return err
 	}
+	unrestored := a.o.destroy && len(outlook.Plan.Diff.Unrestored()) > 0
+	unverified := view.Verify != nil && view.Verify.Failed() > 0
 	switch {
 	case again:
 		fmt.Fprintln(a.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")
 		return nil
-	case view.Err != nil || len(result.Failures) > 0, view.Checks.HasErrors(), a.o.destroy && len(outlook.Plan.Diff.Unrestored()) > 0, view.Verify != nil && view.Verify.Failed() > 0:
+	case view.Err != nil, len(result.Failures) > 0, view.Checks.HasErrors(), unrestored, unverified:
 		return exit(exitError)
 	case result.Interrupted:
 		return exit(exitInterrupted)
 	}
 	return a.o.complete(outlook.Plan)
+}
+
+// appliedView is the view of what was done of a plan.
+func appliedView(o project.Outlook, result apply.Result) render.AppliedView {
+	return render.AppliedView{Plan: o.Plan, Live: o.Live, Result: result, NVMLCode: nvmlCode, Targets: catalog.Targets}
 }
 
 // kept shows the outcome of a plan that changed no host.

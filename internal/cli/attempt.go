@@ -56,17 +56,15 @@ func (f *finder) tryAll(ctx context.Context, cards []int) {
 	)
 	limit := f.limit()
 	for _, card := range cards {
-		group.Add(1)
 		slots <- struct{}{}
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			a := f.try(ctx, card, limit)
 			lock.Lock()
 			f.attempts[card] = a
 			fmt.Fprintln(f.Err, " ", render.TrialWords(a.Target, a.Trial))
 			lock.Unlock()
 			<-slots
-		}()
+		})
 		if f.signals.Pending() {
 			break
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"cosplay/internal/apply"
 	"cosplay/internal/config"
 	"cosplay/internal/project"
 )
@@ -85,6 +86,11 @@ func checkPlanFlags(f *pflag.FlagSet) error {
 // defaultParallelism is limited: more containers at once take longer, because an engine
 // is busy with network and cgroups then.
 func defaultParallelism() steps { return steps(max(4, 2*runtime.NumCPU())) }
+
+// usualOptions are those of an apply without flags for steps.
+func usualOptions(progress func(apply.Event)) project.ApplyOptions {
+	return project.ApplyOptions{Progress: progress, Parallelism: int(defaultParallelism())}
+}
 
 // abandonFlag permits releasing a GPU without its baseline.
 func abandonFlag(f *pflag.FlagSet, abandon *bool) {

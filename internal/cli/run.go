@@ -234,7 +234,7 @@ func (o *once) create(ctx context.Context, wait waitFlag) error {
 	defer o.progress.Close()
 	ctx, release := interruptible(ctx, o.progress)
 	defer release()
-	err = o.Reconcile(ctx, project.Aim{}, project.ApplyOptions{Parallelism: int(defaultParallelism())}, project.AfterOthers, o)
+	err = o.Reconcile(ctx, project.Aim{}, usualOptions(nil), project.AfterOthers, o)
 	if _, shown := errors.AsType[exit](err); err != nil && o.signals.Pending() && !shown {
 		return exit(exitInterrupted)
 	}
@@ -294,7 +294,7 @@ func (o *once) Applied(_ context.Context, outlook project.Outlook, result apply.
 		return nil
 	}
 	o.progress.Close()
-	render.NotRunning(o.Err, o.style(o.Err), render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Result: result, NVMLCode: nvmlCode})
+	render.NotRunning(o.Err, o.style(o.Err), appliedView(outlook, result))
 	return exit(exitError)
 }
 
@@ -362,13 +362,14 @@ func (o *once) remove(ctx context.Context) error {
 		o.result.Used, o.result.Report = used[o.prior.Sessions[0].Address], reports[o.prior.Sessions[0].Address]
 	}
 	o.result.Target = target
-	outlook, result, err := o.Remove(ctx, project.ApplyOptions{Progress: progress.Event, Parallelism: int(defaultParallelism())})
+	outlook, result, err := o.Remove(ctx, usualOptions(progress.Event))
 	if err != nil {
 		return o.refused(err, nil)
 	}
 	progress.Close()
-	render.Ran(o.Err, o.style(o.Err), render.RanView{Target: target, Used: used, Report: o.result.Report, AppliedView: render.AppliedView{
-		Plan: outlook.Plan, Live: outlook.Live, Result: result, Took: time.Since(begun), Destroy: true, NVMLCode: nvmlCode, Targets: catalog.Targets}})
+	view := render.RanView{Target: target, Used: used, Report: o.result.Report, AppliedView: appliedView(outlook, result)}
+	view.Took, view.Destroy = time.Since(begun), true
+	render.Ran(o.Err, o.style(o.Err), view)
 	return o.Discard(result.Prior)
 }
 
@@ -376,7 +377,7 @@ func (o *once) remove(ctx context.Context) error {
 // and the command continues.
 func (inv *invocation) removeKilled(ctx context.Context) error {
 	progress := inv.brief()
-	removed, err := project.RemoveKilled(ctx, inv.options(project.Options{}), project.ApplyOptions{Progress: progress.Event, Parallelism: int(defaultParallelism())})
+	removed, err := project.RemoveKilled(ctx, inv.options(project.Options{}), usualOptions(progress.Event))
 	for range removed {
 		fmt.Fprintln(inv.Err, "Removed the leftovers of a cosplay run that was killed.")
 	}

@@ -325,13 +325,12 @@ func (l *Loop) approve(outlook project.Outlook, allowed map[resource.Address]boo
 
 // expired are the sessions that have expired and that the policy ends. One that prevent_destroy keeps is only reported.
 func (l *Loop) expired(o project.Outlook) []string {
-	var all []string
-	for _, d := range o.Plan.Diff.Drift {
-		if d.Class == diff.LifetimeEnded && !d.Kept() && l.Policy.Repairs[d.Class] != Never && l.history.Blocked(expiry+d.Session.String(), time.Now()) == "" {
-			all = append(all, d.Session.String())
-		}
+	if l.Policy.Repairs[diff.LifetimeEnded] == Never {
+		return nil
 	}
-	return all
+	ended := prose.Only(o.Plan.Diff.Drift, func(d diff.Drift) bool { return d.Class == diff.LifetimeEnded && !d.Kept() })
+	sessions := prose.Each(ended, func(d diff.Drift) string { return d.Session.String() })
+	return prose.Only(sessions, func(s string) bool { return l.history.Blocked(expiry+s, time.Now()) == "" })
 }
 
 // expiry begins the keys of the history for the end of sessions.

@@ -189,32 +189,34 @@ func (p Policy) gpus(planned *plan.Plan, prior resource.Prior, blocked func(stri
 			continue
 		}
 		key := g.Host + " " + g.UUID
-		j := gpuJudgement{keys: []string{key}}
-		held, ours := prior.GPU(g.Host, g.UUID)
-		for setting, value := range g.Settings.All() {
-			switch {
-			case !ours, held.Applied.Value(setting) != value:
-				if !p.Apply {
-					j.why = Differs
-				}
-			case p.Repairs[diff.SettingClass(setting)] == Never && j.why == "":
-				j.why = NotAllowed
-			}
+		why := p.gpu(g, prior)
+		if why == "" {
+			why = blocked(key)
 		}
-		others := func(m resource.MPS) bool { return !slices.Contains(held.All(), m) }
-		switch lost := ours && len(g.StopMPS) == 0 && !slices.ContainsFunc(g.RunMPS, others); {
-		case len(g.RunMPS)+len(g.StopMPS) == 0:
-		case !lost && !p.Apply:
-			j.why = Differs
-		case lost && p.Repairs[diff.MPSChanged] == Never && j.why == "":
-			j.why = NotAllowed
-		}
-		if j.why == "" {
-			j.why = blocked(key)
-		}
-		all[g.Key()] = j
+		all[g.Key()] = gpuJudgement{keys: []string{key}, why: why}
 	}
 	return all
+}
+
+// gpu says why a GPU may not be changed; "" if it may. That the configuration differs comes first.
+func (p Policy) gpu(g diff.GPUChange, prior resource.Prior) (why Why) {
+	held, ours := prior.GPU(g.Host, g.UUID)
+	change := func(drifted bool, class diff.Class) {
+		switch {
+		case !drifted && !p.Apply:
+			why = Differs
+		case drifted && p.Repairs[class] == Never:
+			why = cmp.Or(why, NotAllowed)
+		}
+	}
+	for setting, value := range g.Settings.All() {
+		change(ours && held.Applied.Value(setting) == value, diff.SettingClass(setting))
+	}
+	if len(g.RunMPS)+len(g.StopMPS) > 0 {
+		others := func(m resource.MPS) bool { return !slices.Contains(held.All(), m) }
+		change(ours && len(g.StopMPS) == 0 && !slices.ContainsFunc(g.RunMPS, others), diff.MPSChanged)
+	}
+	return why
 }
 
 // judged joins the judgements about all GPUs of a session: if the settings of one stay, all do.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strings"
 
 	"cosplay/internal/public"
@@ -19,13 +20,14 @@ type Project struct {
 
 // Message is the notification of findings that have begun and ended.
 func (p Project) Message(begun, ended []public.DatedDrift) public.Notification {
+	common := map[string]string{"alertname": "CosplayDrift", "project": p.Name, "machine": p.Machine}
 	n := public.Notification{Format: public.V1, Version: "4", Status: "resolved", Receiver: "cosplay", GroupKey: p.Machine + ":" + p.Dir,
-		Group: map[string]string{"project": p.Name}, Common: map[string]string{"alertname": "CosplayDrift", "project": p.Name, "machine": p.Machine}, Notes: map[string]string{}, Alerts: []public.Alert{}}
+		Group: map[string]string{"project": p.Name}, Common: common, Notes: map[string]string{}, Alerts: []public.Alert{}}
 	lines := []string{fmt.Sprintf("cosplay: %s on %s", p.Name, p.Machine)}
 	add := func(d public.DatedDrift, status, summary string) {
 		a := public.Alert{Status: status, StartsAt: d.Since, EndsAt: d.Ended, Fingerprint: p.fingerprint(d.Drift),
-			Labels:      map[string]string{"alertname": "CosplayDrift", "project": p.Name, "machine": p.Machine, "class": d.Class, "host": d.Host},
-			Annotations: map[string]string{"summary": summary}}
+			Labels: maps.Clone(common), Annotations: map[string]string{"summary": summary}}
+		a.Labels["class"], a.Labels["host"] = d.Class, d.Host
 		for key, value := range map[string]string{"cause": d.Cause, "repair": d.Apply} {
 			if value != "" {
 				a.Annotations[key] = value

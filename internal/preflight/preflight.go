@@ -169,11 +169,13 @@ func (f *Flight) Images() {
 	}
 	for _, h := range f.Live.Hosts {
 		for _, c := range f.Made(h.Name) {
-			if c.After.Spec.IsZero() || h.Engine == nil || c.Body == diff.Refit || h.Engine.Images[c.After.Spec.Image] != "" || got[[2]string{h.Name, c.After.Spec.Image}] {
+			image := c.After.Spec.Image
+			there := h.Engine == nil || h.Engine.Images[image] != "" || got[[2]string{h.Name, image}]
+			if there || c.After.Spec.IsZero() || c.Body == diff.Refit {
 				continue
 			}
 			f.Session(c.Address, Problem{Attribute: "image",
-				Summary: fmt.Sprintf("there is no image %s on host %q", c.After.Spec.Image, h.Name),
+				Summary: fmt.Sprintf("there is no image %s on host %q", image, h.Name),
 				Advice: prose.Advice{What: "it existed when the plan was made",
 					Fix: "run cosplay plan again: the new plan gets the image, or reports how to"}})
 		}
@@ -232,7 +234,8 @@ func (f *Flight) sessionOf(g resource.GPU, p resource.Process) (resource.PriorSe
 // ends reports whether the plan ends the processes of a session with its body.
 func (f *Flight) ends(a resource.Address) bool {
 	return slices.ContainsFunc(f.Plan.Diff.Sessions, func(c diff.SessionChange) bool {
-		return c.Address == a && c.Before != nil && resource.RuntimeNamed(c.Before.Runtime).RunsPrograms && (c.Body == diff.Remove || c.Body == diff.Remake)
+		removed := c.Before != nil && (c.Body == diff.Remove || c.Body == diff.Remake)
+		return c.Address == a && removed && resource.RuntimeNamed(c.Before.Runtime).RunsPrograms
 	})
 }
 

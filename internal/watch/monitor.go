@@ -29,10 +29,14 @@ type Monitor struct {
 
 // NewMonitor makes a monitor of a loop with this interval.
 func NewMonitor(interval time.Duration) *Monitor {
+	results := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
+	}
+	last := prometheus.GaugeOpts{Name: "cosplay_watch_last_cycle_timestamp_seconds", Help: "When the hosts were last read."}
 	m := &Monitor{interval: interval, registry: prometheus.NewRegistry(), cycled: time.Now(),
-		cycles:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cosplay_watch_cycles_total", Help: "Readings of the hosts, by result."}, []string{"result"}),
-		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cosplay_watch_repairs_total", Help: "Repairs, by result."}, []string{"result"}),
-		last:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "cosplay_watch_last_cycle_timestamp_seconds", Help: "When the hosts were last read."}),
+		cycles:  results("cosplay_watch_cycles_total", "Readings of the hosts, by result."),
+		repairs: results("cosplay_watch_repairs_total", "Repairs, by result."),
+		last:    prometheus.NewGauge(last),
 	}
 	m.registry.MustRegister(m.cycles, m.repairs, m.last, metrics.NewCollector(m.latest))
 	return m

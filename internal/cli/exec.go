@@ -40,15 +40,13 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 			if err != nil {
 				return err
 			}
-			address, place := in.session.Address, in.reached
-			if place == nil {
-				if place, err = in.place(cmd.Context()); err != nil {
-					return err
-				}
+			place, err := in.place(cmd.Context())
+			if err != nil {
+				return err
 			}
 			code, err := place.Exec(cmd.Context(), in.session.ID, program, runtime.Streams{In: inv.In, Out: inv.stdout, Err: inv.stderr})
 			if err != nil {
-				render.Error(inv.Err, inv.style(inv.Err), fmt.Errorf("%s: %w", address, err))
+				render.Error(inv.Err, inv.style(inv.Err), fmt.Errorf("%s: %w", in.session.Address, err))
 			}
 			if code != 0 || err != nil {
 				return exit(max(code, exitError))
@@ -84,6 +82,9 @@ func enterCommand() *cobra.Command {
 
 // place is where the session runs, if programs can run in it.
 func (in *inside) place(ctx context.Context) (runtime.Runtime, error) {
+	if in.reached != nil {
+		return in.reached, nil
+	}
 	s := in.session
 	if body, _ := in.Live.Body(s.Slice.Host, s.Runtime, s.ID); s.Rests(body) {
 		return nil, project.Resting(s)

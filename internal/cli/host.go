@@ -105,14 +105,12 @@ func readHost(ctx context.Context, p *opened, name string) (resource.Host, error
 
 // warnHeld reports what a plan on the host considers and the export does not have.
 func warnHeld(w io.Writer, host resource.Host) {
-	var held []string
-	for _, g := range host.GPUs {
-		if slices.ContainsFunc(host.Ledger, func(p resource.Page) bool { return p.UUID == g.UUID }) {
-			held = append(held, fmt.Sprint(g.Index))
-		}
-	}
+	held := prose.Only(host.GPUs, func(g resource.GPU) bool {
+		return slices.ContainsFunc(host.Ledger, func(p resource.Page) bool { return p.UUID == g.UUID })
+	})
 	if len(held) > 0 {
-		fmt.Fprintf(w, "Warning: projects of cosplay use GPU %s. The export has their slices, but not which settings they need or restore.\n", prose.And(held))
+		gpus := prose.And(prose.Each(held, func(g resource.GPU) string { return fmt.Sprint(g.Index) }))
+		fmt.Fprintf(w, "Warning: projects of cosplay use GPU %s. The export has their slices, but not which settings they need or restore.\n", gpus)
 	}
 }
 

@@ -86,15 +86,25 @@ func (inv *invocation) machineView(ctx context.Context) (view render.MachineView
 		return view, err
 	}
 	tenants := project.ReadTenants(live)
-	return render.MachineView{Unread: unread, Sessions: tenants.Sessions, Ends: tenants.Ends, Runs: tenants.Runs, Hidden: tenants.Hidden,
-		StatusView: render.StatusView{Tenants: true, Now: project.Now(), Live: live, Flags: inv.flags(), Lost: p.Lost(resource.Prior{}, live), KilledRuns: p.KilledRuns(live)}}, nil
+	view = render.MachineView{StatusView: inv.hostsView(p.Project, resource.Prior{}, live), Unread: unread,
+		Sessions: tenants.Sessions, Ends: tenants.Ends, Runs: tenants.Runs, Hidden: tenants.Hidden}
+	view.Tenants = true
+	return view, nil
 }
 
 // viewOf is what a reading shows.
 func (inv *invocation) viewOf(p *project.Project, o project.Outlook) render.StatusView {
-	used := p.Used(o.Prior, o.Live)
-	return render.StatusView{Ends: o.Ends, Now: project.Now(), Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Lost: p.Lost(o.Prior, o.Live), KilledRuns: p.KilledRuns(o.Live),
-		Used: used, Reports: p.Reports(o.Prior, used), Targets: catalog.Targets}
+	view := inv.hostsView(p, o.Prior, o.Live)
+	view.Ends, view.Drift, view.Targets = o.Ends, o.Plan.Diff.Drift, catalog.Targets
+	view.Used = p.Used(o.Prior, o.Live)
+	view.Reports = p.Reports(o.Prior, view.Used)
+	return view
+}
+
+// hostsView is what a reading shows of the hosts, with or without a project.
+func (inv *invocation) hostsView(p *project.Project, prior resource.Prior, live resource.Live) render.StatusView {
+	return render.StatusView{Now: project.Now(), Prior: prior, Live: live, Flags: inv.flags(),
+		Lost: p.Lost(prior, live), KilledRuns: p.KilledRuns(live)}
 }
 
 func showCommand(inv *invocation) *cobra.Command {

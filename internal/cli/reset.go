@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/recovery"
 	"cosplay/internal/render"
 )
@@ -83,7 +84,8 @@ func (o resetOptions) run(ctx context.Context, inv *invocation) error {
 		render.Reset(inv.Out, inv.style(inv.Out), view)
 	}
 	if view.Idle && !inv.json {
-		return exitIf(len(r.Failures) > 0 || slices.ContainsFunc(r.Rounds, func(one recovery.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 }), exitError)
+		unrestored := slices.ContainsFunc(r.Rounds, func(one recovery.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 })
+		return exitIf(len(r.Failures) > 0 || unrestored, exitError)
 	}
 	if err := inv.ask(!o.autoApprove, "Remove all of this?"); err != nil {
 		return err
@@ -113,12 +115,9 @@ func (o resetOptions) carryOut(ctx context.Context, inv *invocation, p *project.
 }
 
 func resetView(r *recovery.Reset, complaint error) render.ResetView {
-	v := render.ResetView{State: r.State.Path, Fault: r.State.Fault, Failures: r.Failures, Killed: r.Killed}
+	v := render.ResetView{State: r.State.Path, Fault: r.State.Fault, Rounds: prose.Each(r.Rounds, resetRound), Failures: r.Failures, Killed: r.Killed}
 	if complaint != nil {
 		v.Complaint = complaint.Error()
-	}
-	for _, one := range r.Rounds {
-		v.Rounds = append(v.Rounds, resetRound(one))
 	}
 	return v
 }

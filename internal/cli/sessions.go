@@ -48,13 +48,10 @@ func (inv *invocation) enter(ctx context.Context, name string, starts bool) (*in
 
 // named finds a session by any form of its address, or by the name of its container.
 func named(prior resource.Prior, name string) (resource.PriorSession, error) {
-	var known []resource.Address
-	for _, s := range prior.Sessions {
-		if name == s.BodyName() {
-			return s, nil
-		}
-		known = append(known, s.Address)
+	if i := slices.IndexFunc(prior.Sessions, func(s resource.PriorSession) bool { return name == s.BodyName() }); i >= 0 {
+		return prior.Sessions[i], nil
 	}
+	known := prior.Addresses()
 	address, err := resource.Match(name, known)
 	if err != nil {
 		return resource.PriorSession{}, oneOfSeveral(err, name, known)

@@ -126,11 +126,9 @@ func sshConfigCommand(inv *invocation) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				host := public.SSHHost{Name: s.BodyName(), Session: s.Address.String(), Options: []public.SSHOption{{Name: "HostName", Value: login.Host}}}
-				for _, o := range login.Options() {
-					host.Options = append(host.Options, public.SSHOption(o))
-				}
-				hosts = append(hosts, host)
+				options := append([]project.SSHOption{{Name: "HostName", Value: login.Host}}, login.Options()...)
+				hosts = append(hosts, public.SSHHost{Name: s.BodyName(), Session: s.Address.String(),
+					Options: prose.Each(options, func(o project.SSHOption) public.SSHOption { return public.SSHOption(o) })})
 			}
 			switch {
 			case len(now.Prior.Sessions) == 0:

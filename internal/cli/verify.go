@@ -74,8 +74,8 @@ func (inv *invocation) verified(ctx context.Context, p *project.Project, prior r
 	})
 	defer inv.slow("Testing the disguise in " + prose.Count(len(sessions), "session"))()
 	all, err := selftest.Verify(ctx, p, prior, live, sessions, o)
-	for _, v := range all {
-		view.Sessions = append(view.Sessions, render.VerifiedSession{Session: v.Session.Session, Results: v.Results, Outdated: v.Outdated})
-	}
+	view.Sessions = prose.Each(all, func(v selftest.Verified) render.VerifiedSession {
+		return render.VerifiedSession{Session: v.Session.Session, Results: v.Results, Outdated: v.Outdated}
+	})
 	return view, err
 }

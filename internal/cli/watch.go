@@ -18,6 +18,7 @@ import (
 
 	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/selftest"
@@ -136,14 +137,9 @@ func (inv *invocation) openWatched() (*watch.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	if diags.HasErrors() {
-		var all []error
-		for _, d := range diags {
-			if d.Severity == hcl.DiagError {
-				all = append(all, placed(d))
-			}
-		}
-		return nil, errors.Join(all...) // nothing is open yet
+	if diags.HasErrors() { // nothing is open yet
+		wrong := prose.Only(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
+		return nil, errors.Join(prose.Each(wrong, placed)...)
 	}
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -2,7 +2,6 @@ package watch
 
 import (
 	_ "embed"
-	"fmt"
 	"strings"
 	"text/template"
 
@@ -14,22 +13,6 @@ import (
 var unitsText string
 
 var unitsTemplate = template.Must(template.New("systemd.txt").Parse(unitsText))
-
-// hardening are the restrictions under which a fleet can be repaired. The agent that changes GPUs has its own unit;
-// without it, cosplay runs sudo, which NoNewPrivileges forbids.
-const hardening = `# Remove the next line if cosplay changes GPUs by sudo, and not by cosplay-agent.socket.
-NoNewPrivileges=yes
-ProtectSystem=full
-ProtectHostname=yes
-ProtectClock=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
-SystemCallArchitectures=native
-UMask=0077
-`
 
 // Unit is the fleet that units of systemd keep up.
 type Unit struct {
@@ -45,17 +28,10 @@ type Unit struct {
 // user of the fleet: a configuration can read files and name folders to mount, with that user's rights.
 func (u Unit) Units() (string, error) {
 	words := prose.Each(append([]string{u.Program}, u.Flags...), quoted)
-	advice := ""
-	if u.User == "root" {
-		advice = "# Better another user: a configuration reads files and names mounts with the rights of this one.\n"
-	}
-	if len(u.Secrets) > 0 {
-		advice += "# Not in this unit: the values of var." + strings.Join(u.Secrets, ", var.") + ". Write them into cosplay.hclvars, readable by this user alone.\n"
-	}
 	var b strings.Builder
 	err := unitsTemplate.Execute(&b, map[string]string{
 		"Dir": strings.ReplaceAll(u.Dir, "%", "%%"), "Name": resource.SafeName(u.Name), "Command": strings.Join(words, " "),
-		"Common": fmt.Sprintf("%sUser=%s\nWorkingDirectory=%s\n%s", advice, u.User, strings.ReplaceAll(u.Dir, "%", "%%"), hardening),
+		"User": u.User, "Secrets": strings.Join(u.Secrets, ", var."),
 	})
 	return b.String(), err
 }

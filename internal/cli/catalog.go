@@ -260,9 +260,8 @@ func (inv *invocation) liveGPU(ctx context.Context, index int) (resource.GPU, er
 	if err != nil {
 		return resource.GPU{}, err
 	}
-	done := inv.slow("Reading the hosts")
+	defer inv.slow("Reading the hosts")()
 	live, err := p.Hardware(ctx)
-	done()
 	if err != nil {
 		return resource.GPU{}, fmt.Errorf("%w\n  Without a host, name one of the catalog: --on h200", err)
 	}

@@ -265,17 +265,13 @@ func (inv *invocation) flagsInside() []string {
 	return append(flags, inv.variableFlags()...)
 }
 
-// openHosts opens the project for a command that does not need the sessions of the
-// configuration: its variables may have no values.
-func (inv *invocation) openHosts() (*opened, error) {
-	return inv.open(project.Options{HostsOnly: true})
-}
-
-// openState opens the project for its state alone: a folder without configuration may
-// still have one.
-func (inv *invocation) openState() (*opened, error) {
-	return inv.open(project.Options{MayBeEmpty: true, HostsOnly: true})
-}
+var (
+	// forHosts opens a project for a command that does not need the sessions of the
+	// configuration: its variables may have no values.
+	forHosts = project.Options{HostsOnly: true}
+	// forState opens it for its state alone: a folder without configuration may still have one.
+	forState = project.Options{HostsOnly: true, MayBeEmpty: true}
+)
 
 // options are those of a project, with the global flags.
 func (inv *invocation) options(o project.Options) project.Options {

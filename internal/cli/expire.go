@@ -130,7 +130,7 @@ Exit codes: 0 extended; 1 error.`,
 			if !ok {
 				return fmt.Errorf("%q is not a duration. Write the sessions, then a duration: cosplay extend %s 4h", typed, names[0])
 			}
-			p, err := inv.openHosts()
+			p, err := inv.open(forHosts)
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ It is what the ledger of the machine has of all users, with the turns in the que
 			if err != nil {
 				return err
 			}
-			p, err := inv.openState()
+			p, err := inv.open(forState)
 			if err != nil {
 				return err
 			}

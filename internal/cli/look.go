@@ -57,7 +57,7 @@ In a folder with neither a configuration nor a state: those of this machine, wit
 }
 
 func (inv *invocation) statusView(ctx context.Context) (view render.StatusView, err error) {
-	p, err := inv.openHosts()
+	p, err := inv.open(forHosts)
 	if err != nil {
 		return view, err
 	}
@@ -75,7 +75,7 @@ func (inv *invocation) statusView(ctx context.Context) (view render.StatusView, 
 
 // machineView is this machine, without a project.
 func (inv *invocation) machineView(ctx context.Context) (view render.MachineView, err error) {
-	p, err := inv.openState()
+	p, err := inv.open(forState)
 	if err != nil {
 		return view, err
 	}
@@ -113,7 +113,7 @@ func showCommand(inv *invocation) *cobra.Command {
 		Short: "Show the state, or a saved plan",
 		Args:  wants(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := inv.openHosts()
+			p, err := inv.open(forHosts)
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ With a name, --json writes the value alone, and --raw a text as it is, for scrip
 }
 
 func (inv *invocation) runOutput(name string, raw bool) error {
-	p, err := inv.openState()
+	p, err := inv.open(forState)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ Exit codes: 0 fine; 1 error.`,
 			if inv.file == "-" {
 				return errors.New("standard input is for the expressions, so it cannot be the configuration as well; name a file")
 			}
-			p, err := inv.openState()
+			p, err := inv.open(forState)
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ type inside struct {
 // enter finds the session that the user names, and ends the agents. If the hosts cannot be read, the project is returned
 // with the error. For programs that cosplay starts, it checks that the session has its slice.
 func (inv *invocation) enter(ctx context.Context, name string, starts bool) (*inside, error) {
-	p, err := inv.openHosts()
+	p, err := inv.open(forHosts)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +62,11 @@ func named(prior resource.Prior, name string) (resource.PriorSession, error) {
 
 // peekChosen reads state and hosts, and finds the sessions with the names.
 func (inv *invocation) peekChosen(ctx context.Context, names []string) (p *opened, now project.Outlook, sessions []resource.PriorSession, err error) {
-	if p, err = inv.openHosts(); err != nil {
+	if p, err = inv.open(forHosts); err != nil {
 		return p, now, nil, err
 	}
-	done := inv.slow("Reading the hosts")
-	now, err = p.Peek(ctx)
-	done()
-	if err != nil {
+	defer inv.slow("Reading the hosts")()
+	if now, err = p.Peek(ctx); err != nil {
 		return p, now, nil, err
 	}
 	sessions, err = chosen(now.Prior, names)

@@ -102,7 +102,7 @@ func (inv *invocation) runSim(name, use string, args []string, do onSim) error {
 		}
 		parsed[what] = n
 	}
-	p, err := inv.openHosts()
+	p, err := inv.open(forHosts)
 	if err != nil {
 		return err
 	}

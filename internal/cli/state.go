@@ -61,7 +61,7 @@ func stateShowCommand(inv *invocation) *cobra.Command {
 // remembered reads the part of the state that the addresses name; without addresses, all
 // of it.
 func (inv *invocation) remembered(typed []string) (resource.Prior, render.StatePart, error) {
-	p, err := inv.openState()
+	p, err := inv.open(forState)
 	if err != nil {
 		return resource.Prior{}, render.StatePart{}, err
 	}
@@ -101,7 +101,7 @@ func (o *editOptions) flags(f *pflag.FlagSet) {
 // edited opens the project and reads the state to change, with the lock unless it is a
 // dry run.
 func (o editOptions) open(ctx context.Context, inv *invocation, command string) (*opened, resource.Prior, error) {
-	p, err := inv.openState()
+	p, err := inv.open(forState)
 	if err != nil {
 		return nil, resource.Prior{}, err
 	}
@@ -217,7 +217,7 @@ If the state's key cannot be read from the old file, nothing proves that contain
 			if err := inv.mayAsk(!o.autoApprove, ""); err != nil {
 				return err
 			}
-			p, err := inv.openState()
+			p, err := inv.open(forState)
 			if err != nil {
 				return err
 			}

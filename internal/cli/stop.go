@@ -54,7 +54,7 @@ func (o stopOptions) run(ctx context.Context, inv *invocation, names []string) e
 	if o.start {
 		command, done, carryOut = "start", "Started", (*project.Project).Start
 	}
-	p, err := inv.openHosts()
+	p, err := inv.open(forHosts)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ A process that ends releases its lock, so there is rarely something to unlock. W
 Exit codes: 0 no process has the lock; 1 error, or a process has it.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := inv.openState()
+			p, err := inv.open(forState)
 			if err != nil {
 				return err
 			}

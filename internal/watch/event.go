@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"cosplay/internal/apply"
 	"cosplay/internal/findings"
@@ -54,7 +53,7 @@ var reasons = map[Why]string{
 
 // report completes an event.
 func (l *Loop) report(e public.WatchEvent) {
-	e.Format, e.Time = public.V1, now()
+	e.Format, e.Time = public.V1, project.Now().String()
 	l.Report(e)
 }
 
@@ -66,12 +65,10 @@ func ofGPU(kind string, g resource.GPUKey, live resource.Live, text string) publ
 	return public.WatchEvent{Kind: kind, Subject: words.GPU(live, g.Host, g.UUID), Host: g.Host, GPU: g.UUID, Text: text}
 }
 
-func now() string { return time.Now().UTC().Format(time.RFC3339) }
-
 // findings reports what has begun and what has ended since the last cycle. A reboot is one finding.
 func (l *Loop) findings(p *project.Project, o project.Outlook) {
 	all := l.Found(o)
-	c := findings.Compare(l.record, all, now())
+	c := findings.Compare(l.record, all, project.Now().String())
 	l.record = c.Record
 	if l.Announce != nil {
 		l.Announce(p, o, all)

@@ -101,13 +101,24 @@ func CauseAndAge(d diff.Drift) string {
 
 // Cause returns the cause of a drift, or its meaning.
 func Cause(d diff.Drift) string {
-	at, _ := resource.ParseMoment(d.By.At)
-	cause := drifts[d.Class].cause
-	switch s, setting := d.Class.Setting(); {
-	case d.By.User != "" && d.Class == diff.BodyMissing:
-		return fmt.Sprintf("%s%s, who destroyed its slice at %s", possibly, d.By.User, at)
-	case d.By.User != "":
+	if d.By.User != "" {
+		at, _ := resource.ParseMoment(d.By.At)
+		if d.Class == diff.BodyMissing {
+			return fmt.Sprintf("%s%s, who destroyed its slice at %s", possibly, d.By.User, at)
+		}
 		return fmt.Sprintf("by %s at %s", d.By.User, at)
+	}
+	cause := drifts[d.Class].cause
+	if s, setting := d.Class.Setting(); setting && cause == "" {
+		forgetting := prose.Choose(resource.Bit(s.Mode()), "reboot", "restart of the driver")
+		return possibly + "nvidia-smi " + s.SMI() + ", or a " + forgetting
+	}
+	return cmp.Or(causeOfValues(d), fill(cause, d))
+}
+
+// causeOfValues is the cause where it depends on the values of a drift, or on its kind; "" otherwise.
+func causeOfValues(d diff.Drift) string {
+	switch {
 	case d.Class == diff.MPSChanged && (d.To == diff.IsMissing || d.To == diff.IsSilent):
 		return possibly + "killed; programs that used it have failed"
 	case d.Class == diff.GPUUnusable:
@@ -121,14 +132,12 @@ func Cause(d diff.Drift) string {
 		return possibly + "docker update"
 	case d.Kept():
 		return "expired (" + string(d.Kind) + "); prevent_destroy keeps it up"
-	case d.Class == diff.BodyAltered && altered[d.Kind] != "":
+	case d.Class == diff.BodyAltered:
 		return altered[d.Kind]
 	case d.Class == diff.DisguiseBroken && d.Name != "":
 		return "cosplay verify says what to do"
-	case setting && cause == "":
-		return possibly + "nvidia-smi " + s.SMI() + ", or a " + prose.Choose(resource.Bit(s.Mode()), "reboot", "restart of the driver")
 	}
-	return fill(cause, d)
+	return ""
 }
 
 var altered = map[diff.Kind]string{

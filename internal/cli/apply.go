@@ -237,7 +237,7 @@ func (inv *invocation) waits(by *durable.Holder) {
 	fmt.Fprintln(inv.Err, words)
 }
 
-// Applied shows the outcome, and chooses the exit code.
+// Applied shows the outcome.
 func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result apply.Result, err error, again bool) error {
 	switch {
 	case a.keepsState(outlook.Plan):
@@ -269,18 +269,24 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 	if err := a.print(view); err != nil {
 		return err
 	}
-	unrestored := a.o.destroy && len(outlook.Plan.Diff.Unrestored()) > 0
-	unverified := view.Verify != nil && view.Verify.Failed() > 0
-	switch {
-	case again:
+	if again {
 		fmt.Fprintln(a.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")
 		return nil
-	case view.Err != nil, len(result.Failures) > 0, view.Checks.HasErrors(), unrestored, unverified:
+	}
+	return a.o.outcome(view)
+}
+
+// outcome chooses the exit code.
+func (o applyOptions) outcome(view render.AppliedView) error {
+	unrestored := o.destroy && len(view.Plan.Diff.Unrestored()) > 0
+	unverified := view.Verify != nil && view.Verify.Failed() > 0
+	switch {
+	case view.Err != nil, len(view.Result.Failures) > 0, view.Checks.HasErrors(), unrestored, unverified:
 		return exit(exitError)
-	case result.Interrupted:
+	case view.Result.Interrupted:
 		return exit(exitInterrupted)
 	}
-	return a.o.complete(outlook.Plan)
+	return o.complete(view.Plan)
 }
 
 // appliedView is the view of what was done of a plan.

@@ -62,17 +62,12 @@ func (o fmtOptions) run(inv *invocation, args []string) error {
 		}
 		return o.input(inv)
 	}
-	var paths []string
-	for _, arg := range args {
-		found, err := configFiles(arg, o.recursive)
-		if err != nil {
-			return err
-		}
-		paths = append(paths, found...)
+	paths, err := o.files(args)
+	if err != nil {
+		return err
 	}
-	slices.Sort(paths)
 	changed, failed := []formatted{}, false
-	for _, path := range slices.Compact(paths) {
+	for _, path := range paths {
 		src, err := durable.ReadFile(path)
 		if err != nil {
 			return err
@@ -146,6 +141,19 @@ func (o fmtOptions) print(inv *invocation, changed []formatted) error {
 		}
 	}
 	return nil
+}
+
+// files are those of all arguments, each once.
+func (o fmtOptions) files(args []string) (paths []string, err error) {
+	for _, arg := range args {
+		found, err := configFiles(arg, o.recursive)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
 }
 
 // configFiles lists the files to format: the named one, or those of a folder that are not

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/diff"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
@@ -140,25 +141,30 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 		}
 		view.Saved, view.Again = o.out, saved.Again
 	}
-	switch {
-	case o.refreshOnly:
-		err = o.printDrift(inv, view)
-	case o.markdown:
-		err = render.PlanMarkdown(inv.Out, inv.style(inv.Out), view)
-	default:
-		err = inv.print(view)
-	}
+	err = o.show(inv, view)
 	if o.driftOnly {
 		announce.deliver(ctx, p.Project, outlook)
 	}
 	if o.metrics != "" {
 		err = cmp.Or(err, watch.Fleet(p.Project, outlook, Version).WriteFile(metrics))
 	}
-	changes := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
-	if err == nil && o.detailed && (changes || outlook.Plan.Diff.NotAsApplied()) {
-		return exit(exitChanges)
+	return cmp.Or(err, exitIf(o.detailed && o.differs(outlook.Plan.Diff), exitChanges))
+}
+
+// differs reports whether there is what --detailed-exitcode is about: drift, or a change.
+func (o planOptions) differs(d diff.Diff) bool {
+	changes := d.Changes() || len(d.Outputs) > 0
+	return d.NotAsApplied() || changes && !o.refreshOnly
+}
+
+func (o planOptions) show(inv *invocation, view render.PlanView) error {
+	switch {
+	case o.refreshOnly:
+		return o.printDrift(inv, view)
+	case o.markdown:
+		return render.PlanMarkdown(inv.Out, inv.style(inv.Out), view)
 	}
-	return err
+	return inv.print(view)
 }
 
 // lookInside adds to the drift what the sessions themselves show: in the whole self-test, or at a glance.

@@ -75,27 +75,15 @@ func Few(words []string, most int) []string {
 
 // Numbered are the different words of a list, each with how often it occurs: "2 x H200".
 func Numbered(words []string) []string {
-	var all []string
-	number := map[string]int{}
+	var groups Groups[string]
 	for _, word := range words {
-		if number[word]++; number[word] == 1 {
-			all = append(all, word)
-		}
+		groups.Add(word, word)
 	}
-	for i, word := range all {
-		all[i] = fmt.Sprintf("%d x %s", number[word], word)
-	}
-	return all
+	return Each(groups.Texts, func(word string) string { return fmt.Sprintf("%d x %s", len(groups.Of[word]), word) })
 }
 
 // Quoted puts each word in quotes.
-func Quoted(words []string) []string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = strconv.Quote(word)
-	}
-	return quoted
-}
+func Quoted(words []string) []string { return Each(words, strconv.Quote) }
 
 // Each returns the result of a function for each element of a list.
 func Each[T, R any](list []T, of func(T) R) []R {

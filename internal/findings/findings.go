@@ -72,7 +72,7 @@ func Compare(before Record, found []public.Drift, now string) Change {
 	for _, e := range before.Findings {
 		id := identityOf(e.Drift)
 		for _, at := range []*string{&e.Since, &e.Ended} {
-			if ahead(*at, now) { // by a clock that was ahead
+			if age(*at, now) < 0 { // by a clock that was ahead
 				*at, c.Changed = now, true
 			}
 		}
@@ -86,7 +86,7 @@ func Compare(before Record, found []public.Drift, now string) Change {
 			if len(e.Sent) == 0 {
 				continue // no receiver waits for its end
 			}
-		case old(e.Ended, now):
+		case age(e.Ended, now) > keptEnd:
 			c.Changed = true
 			continue
 		}
@@ -107,18 +107,15 @@ func Compare(before Record, found []public.Drift, now string) Change {
 	return c
 }
 
-// ahead reports whether a recorded time lies in the future. Times are RFC 3339.
-func ahead(at, now string) bool {
+// age is how long ago a recorded time is, in s: negative if it lies in the future, 0 if it is not known. Times are
+// RFC 3339.
+func age(at, now string) resource.Moment {
 	then, known := resource.ParseMoment(at)
 	moment, is := resource.ParseMoment(now)
-	return known && is && then > moment
-}
-
-// old reports whether an end is so long ago that it is not kept. Times are RFC 3339.
-func old(ended, now string) bool {
-	then, known := resource.ParseMoment(ended)
-	moment, is := resource.ParseMoment(now)
-	return known && is && moment-then > keptEnd
+	if !known || !is {
+		return 0
+	}
+	return moment - then
 }
 
 // Unsent lists what a receiver has to be sent: beginnings of what affects the exit code, and the ends of what was sent

@@ -29,11 +29,24 @@ type VerifiedSession struct {
 func (v VerifyView) Failed() int { return v.count(verify.Failed) }
 
 func (v VerifyView) count(outcome verify.Outcome) int {
-	n := 0
+	return len(v.results(func(r verify.Result) bool { return r.Outcome == outcome }))
+}
+
+// result is a result with the session that it is of.
+type result struct {
+	verify.Result
+	session resource.Address
+}
+
+// results are those of all sessions that a function accepts.
+func (v VerifyView) results(accepts func(verify.Result) bool) []result {
+	var all []result
 	for _, s := range v.Sessions {
-		n += s.count(outcome, "")
+		for _, r := range prose.Only(s.Results, accepts) {
+			all = append(all, result{r, s.Session.Address})
+		}
 	}
-	return n
+	return all
 }
 
 // count counts results with an outcome; of one class, or of all with "".
@@ -161,29 +174,10 @@ func (p *page) outcomeSign(o verify.Outcome) line {
 	return p.graded(map[verify.Outcome]string{verify.Failed: "missing", verify.Passed: "good"}[o])
 }
 
-// failure is one fault, with the sessions and ways in which it occurs.
-type failure struct {
-	verify.Result
-	sessions, ways []string
-}
-
-// failures gathers equal failures, in the order of the first of each.
-func (v VerifyView) failures() []failure {
-	type one struct {
-		verify.Result
-		session string
-	}
-	var all []one
-	for _, s := range v.Sessions {
-		for _, r := range s.Results {
-			if r.Outcome == verify.Failed {
-				all = append(all, one{r, s.Session.Address.String()})
-			}
-		}
-	}
-	return each(grouped(all, func(o one) string { return strings.Join([]string{o.Check, o.Expected, o.Got.What}, "\x00") }), func(g []one) failure {
-		return failure{g[0].Result, once(g, func(o one) string { return o.session }), once(g, func(o one) string { return string(o.Way) })}
-	})
+// failures gathers equal failures, in the order of the first of each: one fault in several sessions and ways.
+func (v VerifyView) failures() [][]result {
+	all := v.results(func(r verify.Result) bool { return r.Outcome == verify.Failed })
+	return grouped(all, func(r result) string { return strings.Join([]string{r.Check, r.Expected, r.Got.What}, "\x00") })
 }
 
 // once lists the different names of things.
@@ -192,14 +186,16 @@ func once[T any](all []T, name func(T) string) []string {
 }
 
 // failed shows what was expected and found, and the fix.
-func (p *page) failed(f failure) {
-	who := prose.And(prose.Few(f.sessions, 1))
+func (p *page) failed(all []result) {
+	f, sessions := all[0], once(all, func(r result) string { return r.session.String() })
+	ways := once(all, func(r result) string { return string(r.Way) })
 	const hang = len("expected  ")
 	field := func(name, value string) {
 		p.flow(2, 2+hang, join(inked(dim, together(fmt.Sprintf("%-*s", hang, name))), text(value)))
 	}
 	p.gap()
-	p.flow(0, 2, join(inked(removed, p.cross()+hard), inked(strong, f.Check), text(" "+who), inked(dim, " ("+strings.Join(f.ways, " and ")+")")))
+	p.flow(0, 2, join(inked(removed, p.cross()+hard), inked(strong, f.Check), text(" "+prose.And(prose.Few(sessions, 1))),
+		inked(dim, " ("+strings.Join(ways, " and ")+")")))
 	field("expected", f.Expected)
 	field("found", f.Got.What)
 	field("fix", f.Got.Fix)
@@ -207,31 +203,18 @@ func (p *page) failed(f failure) {
 
 // unrunChecks shows each reason once.
 func (p *page) unrunChecks(v VerifyView) {
-	var all []verify.Result
-	for _, s := range v.Sessions {
-		for _, r := range s.Results {
-			if unrun(r.Outcome) != "" {
-				all = append(all, r)
-			}
-		}
-	}
 	p.gap()
-	for _, g := range grouped(all, func(r verify.Result) string { return string(r.Outcome) + r.Why }) {
+	all := v.results(func(r verify.Result) bool { return unrun(r.Outcome) != "" })
+	for _, g := range grouped(all, func(r result) string { return string(r.Outcome) + r.Why }) {
 		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s %s: ", prose.Count(len(g), "check"), unrun(g[0].Outcome))), text(g[0].Why+".")))
 	}
 }
 
 // emulatedChecks says how many checks no GPU computed.
 func (p *page) emulatedChecks(v VerifyView) {
-	by := map[string]int{}
-	for _, s := range v.Sessions {
-		for _, r := range s.Results {
-			by[r.By]++
-		}
-	}
-	for _, how := range []struct{ by, words string }{{"CPU", " computed by the CPU: "}, {"shapes", " with shapes only, without values: "}} {
-		if n := by[how.by]; n > 0 {
-			p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+how.words), text("PyTorch on a simulated host. Its CPU builds are tested, and a CUDA build of PyTorch 2.6.")))
+	for _, how := range []struct{ by, words string }{{"CPU", "computed by the CPU"}, {"shapes", "with shapes only, without values"}} {
+		if n := len(v.results(func(r verify.Result) bool { return r.By == how.by })); n > 0 {
+			p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+" "+how.words+": "), text("PyTorch on a simulated host. Its CPU builds are tested, and a CUDA build of PyTorch 2.6.")))
 		}
 	}
 }

@@ -53,15 +53,7 @@ var signs = map[diff.Action]struct {
 func sign(a diff.Action) line { return inked(signs[a].ink, fmt.Sprintf("%3s", signs[a].sign)) }
 
 // count is the number of things for which is returns true.
-func count[T any](all []T, is func(T) bool) int {
-	n := 0
-	for _, one := range all {
-		if is(one) {
-			n++
-		}
-	}
-	return n
-}
+func count[T any](all []T, is func(T) bool) int { return len(prose.Only(all, is)) }
 
 // grouped gathers things with the same key, in the order of the first of each.
 func grouped[T any](all []T, key func(T) string) [][]T {

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"cosplay/internal/fit"
@@ -48,7 +49,11 @@ type RanView struct {
 // Ran shows the memory that the command used, what its programs did, and that the session is removed.
 func Ran(w io.Writer, s Style, v RanView) {
 	p := newPage(s)
-	for _, j := range judge(v.Used, func(resource.Address) (resource.Target, bool) { return v.Target, true }, v.Targets) {
+	own := map[resource.Address]resource.Target{}
+	for a := range v.Used {
+		own[a] = v.Target
+	}
+	for _, j := range judge(v.Used, own, v.Targets) {
 		p.flow(0, 2, inked(strong, prose.Stop(prose.Capital(j.verdict.String()))))
 	}
 	if !v.Report.Empty() {
@@ -70,52 +75,41 @@ type judged struct {
 	verdict verdict.Verdict
 }
 
-// judge gives the verdicts on sessions that used something, by address. The catalog is asked for only if there are
-// any.
-func judge(used map[resource.Address]resource.Use, own func(resource.Address) (resource.Target, bool), all func() []resource.Target) []judged {
-	var verdicts []judged
+// judge gives the verdicts on the sessions with these targets that used something, by address. The catalog is asked for
+// only if there are any.
+func judge(used map[resource.Address]resource.Use, own map[resource.Address]resource.Target, all func() []resource.Target) []judged {
+	users := slices.DeleteFunc(slices.SortedFunc(maps.Keys(used), resource.Address.Compare), func(a resource.Address) bool {
+		_, known := own[a]
+		return !known || used[a].IsZero()
+	})
 	var targets []resource.Target
-	var users []resource.Address
-	for a, use := range used {
-		if !use.IsZero() {
-			users = append(users, a)
-		}
+	if len(users) > 0 && all != nil {
+		targets = all()
 	}
-	slices.SortFunc(users, resource.Address.Compare)
-	for _, a := range users {
-		target, known := own(a)
-		if !known {
-			continue
-		}
-		if targets == nil && all != nil {
-			targets = all()
-		}
-		v, _ := verdict.Of(used[a], target, targets)
-		verdicts = append(verdicts, judged{a, v})
-	}
-	return verdicts
+	return each(users, func(a resource.Address) judged {
+		v, _ := verdict.Of(used[a], own[a], targets)
+		return judged{a, v}
+	})
 }
 
 // verdicts are those on the sessions of the state.
 func (v StatusView) verdicts() []judged {
-	return judge(v.Used, func(a resource.Address) (resource.Target, bool) {
-		s, ok := v.Prior.Session(a)
-		return s.Target, ok
-	}, v.Targets)
+	own := map[resource.Address]resource.Target{}
+	for _, s := range v.Prior.Sessions {
+		own[s.Address] = s.Target
+	}
+	return judge(v.Used, own, v.Targets)
 }
 
 // ended are the verdicts on the sessions whose containers a run removed.
 func (v AppliedView) ended() []judged {
-	targets := map[resource.Address]resource.Target{}
+	own := map[resource.Address]resource.Target{}
 	for _, c := range v.Plan.Diff.Sessions {
-		if _, used := v.Result.Used[c.Address]; used && c.Before != nil {
-			targets[c.Address] = c.Before.Target
+		if c.Before != nil {
+			own[c.Address] = c.Before.Target
 		}
 	}
-	return judge(v.Result.Used, func(a resource.Address) (resource.Target, bool) {
-		target, known := targets[a]
-		return target, known
-	}, v.Targets)
+	return judge(v.Result.Used, own, v.Targets)
 }
 
 // mostVerdicts is the number of verdicts on a screen.

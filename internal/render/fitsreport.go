@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/xml"
 	"strconv"
 	"time"
 
@@ -36,8 +35,7 @@ func FitsJUnit(v FitsView) ([]byte, error) {
 		}
 		add(v.Command, resource.Target{}, failure)
 	}
-	out, err := xml.MarshalIndent(suites, "", "  ")
-	return append([]byte(xml.Header), append(out, '\n')...), err
+	return suites.xml()
 }
 
 // whyNot is the answer, with the request that could not be served or the end of what the command printed.

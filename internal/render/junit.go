@@ -84,7 +84,11 @@ func JUnit(v JUnitView) ([]byte, error) {
 	if !v.Ran || len(suites.Suites) == 0 || v.Code != 0 && !shown {
 		suites.add(v.commandSuite())
 	}
-	out, err := xml.MarshalIndent(suites, "", "  ")
+	return suites.xml()
+}
+
+func (s junitSuites) xml() ([]byte, error) {
+	out, err := xml.MarshalIndent(s, "", "  ")
 	return append([]byte(xml.Header), append(out, '\n')...), err
 }
 
@@ -94,11 +98,7 @@ func (s *junitSuites) add(one junitSuite) {
 }
 
 func (v JUnitView) suite(name string, began time.Time, took time.Duration, failure *junitReason, properties []junitProperty) junitSuite {
-	key := v.Target.Key
-	if key == "" {
-		key = "run"
-	}
-	s := junitSuite{Name: cmp.Or(terminal.Safe(name), "program"), Package: "cosplay." + key, Timestamp: began.UTC().Format("2006-01-02T15:04:05"), Host: v.Host, Tests: 1,
+	s := junitSuite{Name: cmp.Or(terminal.Safe(name), "program"), Package: "cosplay." + cmp.Or(v.Target.Key, "run"), Timestamp: began.UTC().Format("2006-01-02T15:04:05"), Host: v.Host, Tests: 1,
 		Seconds: fmt.Sprintf("%.3f", max(0, took.Seconds())), Properties: properties}
 	s.Case = junitCase{Name: s.Name, Class: s.Package, Seconds: s.Seconds, Failure: failure}
 	if failure != nil {

@@ -13,20 +13,20 @@ import (
 // coloured as differences.
 func PlanMarkdown(w io.Writer, s Style, v PlanView) error {
 	v.Applying = true // who reads it runs no command here
-	screen := onPaper(s, func(w io.Writer, s Style) { Show(w, s, v) })
+	screen := onPaper(s, v)
 	return markdown(w, "### cosplay plan: "+plainText(headline(v)), "diff", signLine().ReplaceAllStringFunc(screen, signFirst))
 }
 
 // FitsMarkdown writes what fits found out for a pull request: the answer, and what fits prints.
 func FitsMarkdown(w io.Writer, s Style, v FitsView) error {
-	return markdown(w, "**"+plainText(v.answer())+"**", "text", onPaper(s, func(w io.Writer, s Style) { Show(w, s, v) }))
+	return markdown(w, "**"+plainText(v.answer())+"**", "text", onPaper(s, v))
 }
 
-// onPaper is a screen as it is whatever the terminal.
-func onPaper(s Style, show func(io.Writer, Style)) string {
+// onPaper is a view as it is whatever the terminal.
+func onPaper(s Style, v View) string {
 	var screen strings.Builder
 	s.Color, s.Unicode, s.Width = false, false, defaultWidth
-	show(&screen, s)
+	Show(&screen, s, v)
 	return screen.String()
 }
 

@@ -133,12 +133,8 @@ func (p *page) standing(v AppliedView) {
 		words = "no session is up"
 	}
 	untouched, unfinished := untried(v)
-	if unfinished > 0 {
-		words += fmt.Sprintf("; %d unfinished, which the next %s continues", unfinished, v.command())
-	}
-	if untouched > 0 {
-		words += fmt.Sprintf("; %d not tried", untouched)
-	}
+	words += given(unfinished, fmt.Sprintf("; %d unfinished, which the next %s continues", unfinished, v.command())) +
+		given(untouched, fmt.Sprintf("; %d not tried", untouched))
 	p.flow(2, 4, text(words+"."))
 }
 

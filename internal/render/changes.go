@@ -104,10 +104,7 @@ func (p *page) sessionRows(t *table, v PlanView, changes []diff.SessionChange) {
 		if i+1 < len(changes) && slices.EqualFunc(details, p.sessionDetails(v, changes[i+1]), slices.Equal[line]) {
 			continue
 		}
-		lead := ""
-		if i > first {
-			lead = "each: "
-		}
+		lead := given(i > first, "each: ")
 		for _, d := range details {
 			t.across(6, join(text(lead), d))
 			lead = strings.Repeat(hard, columns(lead))
@@ -188,11 +185,8 @@ func busyWords(live resource.Live, s resource.Session, n int) string {
 
 // movedWord states the address that a session had, and the name that its body keeps.
 func movedWord(c diff.SessionChange) string {
-	words := "was " + c.MovedFrom.String()
-	if runtime := resource.RuntimeNamed(c.Before.Runtime); runtime.Named {
-		words += "; its " + runtime.Body + " is still called " + c.Before.BodyName()
-	}
-	return words
+	runtime := resource.RuntimeNamed(c.Before.Runtime)
+	return "was " + c.MovedFrom.String() + given(runtime.Named, "; its "+runtime.Body+" is still called "+c.Before.BodyName())
 }
 
 // before states what a replaced session was, as far as its row shows what it will be, and returns the other fields.

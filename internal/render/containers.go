@@ -56,11 +56,7 @@ func (p *page) images(v PlanView) {
 		if one.There {
 			mark, fate = sign(diff.Update), `to be pulled again: pull is "always"`
 		}
-		name := "image " + one.Image
-		if len(v.Live.Hosts) > 1 {
-			name = one.Host + " " + name
-		}
-		t.add(mark, text(name), inked(dim, fate))
+		t.add(mark, text(given(len(v.Live.Hosts) > 1, one.Host+" ")+"image "+one.Image), inked(dim, fate))
 	}
 	p.table(t)
 }

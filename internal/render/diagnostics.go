@@ -50,13 +50,11 @@ func (p *page) compacted(diags hcl.Diagnostics, more map[*hcl.Diagnostic][]hcl.R
 			errs = append(errs, d)
 			continue
 		}
-		at := ""
+		at, n := "", len(more[d])
 		if placed(d) {
 			at = fmt.Sprintf("%s line %d", d.Subject.Filename, d.Subject.Start.Line)
 		}
-		if n := len(more[d]); n > 0 {
-			at += " and " + prose.Count(n, "more place")
-		}
+		at += given(n, " and "+prose.Count(n, "more place"))
 		p.flow(0, 2, join(inked(strong, "Warning:"), text(" "+d.Summary+given(at, " ("+at+")"))))
 	}
 	return errs
@@ -125,10 +123,8 @@ func (p *page) paragraphs(indent int, s string) {
 
 // source shows the line of a range, and underlines the range.
 func (p *page) source(mark ink, r hcl.Range, file *hcl.File) {
-	place := fmt.Sprintf("on %s line %d", r.Filename, r.Start.Line)
-	if where := enclosing(file, r.Start.Byte); where != "" {
-		place += ", in " + where
-	}
+	where := enclosing(file, r.Start.Byte)
+	place := fmt.Sprintf("on %s line %d", r.Filename, r.Start.Line) + given(where, ", in "+where)
 	p.flow(2, 4, join(inked(dim, place), text(":")))
 	if file == nil || r.Start.Byte > len(file.Bytes) {
 		return

@@ -218,13 +218,9 @@ func (r capacityRow) memory() string {
 func (p *page) capacities(v FitsView) {
 	t := &table{columns: []column{{title: "MEMORY", right: true}, {title: "RESULT"}, {title: "HEADROOM", right: true}, {title: v.timeTitle(), right: true}, {title: "TIME", right: true}, {title: "CARDS", prose: true}}}
 	for _, r := range v.rows() {
-		headroom, least, took := "", "", ""
-		if r.least.Result == capacity.Fits {
-			headroom = mib(r.least.HeadroomMiB())
-		}
-		if v.Compute == "" && r.least.Tried { // of a slice of the GPU; a CPU's says nothing
-			took = secondsWords(r.least.Seconds)
-		}
+		least, measured := "", v.Compute == "" && r.least.Tried // of a slice of the GPU; a CPU's time says nothing
+		headroom := given(r.least.Result == capacity.Fits, mib(r.least.HeadroomMiB()))
+		took := given(measured, secondsWords(r.least.Seconds))
 		if bound := v.leastTime(r.least); bound != nil {
 			least = secondsWords(bound.Seconds) + ", " + bound.By
 		}

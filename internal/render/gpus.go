@@ -49,6 +49,9 @@ func (g plannedGPU) idle() bool {
 	return len(g.leaving) == 0 && (g.change == nil || g.change.Action == diff.NoOp) && !slices.ContainsFunc(slices.Concat(g.sessions, g.also), changes)
 }
 
+// released reports whether the plan gives a GPU back.
+func (g plannedGPU) released() bool { return g.change != nil && g.change.GiveBack }
+
 // device is the number that programs of a session give to the GPU.
 func (g plannedGPU) device(c diff.SessionChange) int {
 	return slices.Index(subject(c).On(), resource.GPUKey{Host: g.host, UUID: g.uuid})
@@ -195,11 +198,8 @@ func sessionsOn(run []plannedGPU) string {
 	if n == 0 {
 		return ""
 	}
-	text := ", with " + prose.Count(n, "session")
-	if len(ending) > 0 {
-		text += "; removed or replaced: " + resource.AddressNames(ending, 0)
-	}
-	return text
+	return ", with " + prose.Count(n, "session") +
+		given(len(ending), "; removed or replaced: "+resource.AddressNames(ending, 0))
 }
 
 // idle reports GPUs that stay as they are.
@@ -223,7 +223,7 @@ func (p *page) idle(run []plannedGPU) {
 func (p *page) plannedGPU(v PlanView, g plannedGPU, l labels) {
 	p.gpuTitle(v.Live, g)
 	listed := p.gpuSettings(v.Live, g)
-	if released := g.change != nil && g.change.GiveBack; g.gpu.UUID != "" && (!released || len(g.slots.taken) > 0) {
+	if g.gpu.UUID != "" && (!g.released() || len(g.slots.taken) > 0) {
 		if listed {
 			p.gap()
 		}
@@ -240,12 +240,9 @@ func (p *page) gpuTitle(live resource.Live, g plannedGPU) {
 		p.flow(0, 4, join(inked(strong, g.name), text("  "+live.NoGPU(g.host, g.uuid).What)))
 		return
 	}
-	uuid, fate := words.ShortUUID(g.uuid), ""
+	uuid, fate := words.ShortUUID(g.uuid), given(g.released(), "given back")
 	if p.Verbose {
 		uuid = g.uuid
-	}
-	if g.change != nil && g.change.GiveBack {
-		fate = "given back"
 	}
 	t := &table{gap: 2, columns: make([]column, 4)}
 	t.add(inked(strong, g.name), text(g.gpu.Model.Name), inked(dim, uuid), text(fate))
@@ -272,10 +269,7 @@ func (p *page) gpuSettings(live resource.Live, g plannedGPU) bool {
 		kept = nil // the plan that set it has shown it
 	}
 	for _, f := range kept {
-		reason := words.Setting(f)
-		if g.change.GiveBack && f.Kind != diff.FieldWholeGPU {
-			reason = "left as it is: " + reason
-		}
+		reason := given(g.released() && f.Kind != diff.FieldWholeGPU, "left as it is: ") + words.Setting(f)
 		rows = append(rows, row{settingPlace(f.Kind), []line{sign(diff.NoOp), text(words.Field(f)), text(words.Value(f.From, live)), nil, nil, inked(dim, reason)}})
 	}
 	t := &table{columns: []column{{}, {tight: true}, {}, {tight: true}, {tight: true}, {prose: true}}}

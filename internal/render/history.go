@@ -105,14 +105,7 @@ func (p *page) fromTo(e public.Event) string {
 
 // WatchEvent writes a line of the log of watch.
 func WatchEvent(w io.Writer, e public.WatchEvent) {
-	subject := ""
-	if e.Subject != "" {
-		subject = e.Subject + ": "
-	}
-	class := ""
-	if e.Class != "" {
-		class = " (" + e.Class + ")"
-	}
+	subject, class := given(e.Subject, e.Subject+": "), given(e.Class, " ("+e.Class+")")
 	fmt.Fprintf(w, "%s  %-14s  %s%s%s\n", e.Time, e.Kind, subject, oneLine(e.Text), class)
 }
 

@@ -256,12 +256,8 @@ func (p *page) machineSummary(v MachineView) {
 	if len(all) > 0 {
 		said = fmt.Sprintf("%s of %s", prose.Count(len(all), "project"), prose.Count(len(users), "user"))
 	}
-	if sessions > 0 {
-		said += ", " + prose.Count(sessions, "session")
-	}
-	if foreign > 0 {
-		said += "; " + prose.Count(foreign, "slice") + " of no project"
-	}
+	said += given(sessions, ", "+prose.Count(sessions, "session")) +
+		given(foreign, "; "+prose.Count(foreign, "slice")+" of no project")
 	p.gap()
 	p.flow(0, 2, text(said+"."))
 	p.flow(0, 2, text("This folder has no project: cosplay init writes one; cosplay history shows what happened on this machine."))

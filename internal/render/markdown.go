@@ -49,10 +49,8 @@ func headline(v PlanView) string {
 	case len(v.Plan.Diff.Outputs) > 0:
 		said = "outputs alone change"
 	}
-	if stuck := len(v.Plan.Diff.Stuck); stuck > 0 && !v.Destroy {
-		said += fmt.Sprintf("; %d unfinished", stuck)
-	}
-	return said
+	stuck := len(v.Plan.Diff.Stuck)
+	return said + given(stuck > 0 && !v.Destroy, fmt.Sprintf("; %d unfinished", stuck))
 }
 
 // signLine is the beginning of a line with the sign of an action.

@@ -34,10 +34,7 @@ func (p *page) reasons(r resource.Report) {
 
 // memoryUse shows what had the memory of a device: what it was for, and the lines of the program that allocated most.
 func (p *page) memoryUse(indent int, head string, u resource.MemoryUse) {
-	where := ""
-	if u.Device > 0 {
-		where = fmt.Sprintf(" on cuda:%d", u.Device)
-	}
+	where := given(u.Device > 0, fmt.Sprintf(" on cuda:%d", u.Device))
 	p.flow(indent, indent+2, join(text(head+": "), inked(strong, byteWords(u.Reserved)), text(" reserved"+where+": "+kindWords(u))))
 	p.memoryLines(indent+2, u)
 	if peaks := slices.Concat(u.Stages, u.Ranges); len(peaks) > 1 {

@@ -129,16 +129,9 @@ func hostWords(h resource.Host) string {
 	case len(names) == 0:
 		words += "no GPU"
 	}
-	if h.Simulated != "" {
-		words += " (simulated)"
-	}
-	if h.Driver != "" {
-		words += ", " + together("driver "+h.Driver)
-	}
-	if runtime := runtimeWords(h); runtime != "" {
-		words += ", " + runtime
-	}
-	return words
+	runtime := runtimeWords(h)
+	return words + given(h.Simulated, " (simulated)") + given(h.Driver, ", "+together("driver "+h.Driver)) +
+		given(runtime, ", "+runtime)
 }
 
 func (p *page) caughtUp(v PlanView) {

@@ -168,12 +168,7 @@ func (p *Progress) refresh() {
 
 // describe is a running step with its progress, on one line. It shortens the progress, not the number of others.
 func (p *Progress) describe(e apply.Event, others int) string {
-	what, more := "  "+p.counter(e)+" "+title(e)+" "+p.style.dots(), ""
-	if e.Text != "" {
-		what += " " + e.Text
-	}
-	if others > 0 {
-		more = fmt.Sprintf(" and %d more", others)
-	}
+	what := "  " + p.counter(e) + " " + title(e) + " " + p.style.dots() + given(e.Text, " "+e.Text)
+	more := given(others, fmt.Sprintf(" and %d more", others))
 	return head(strings.ReplaceAll(what, "\n", " "), p.style.width()-1-columns(more)) + more
 }

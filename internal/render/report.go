@@ -55,10 +55,7 @@ func (p *page) report(r resource.Report) {
 			text(moment(one.Start).Local().Format(time.DateTime)), text(seconds(time.Duration(one.Took()*float64(time.Second)))), endCell(one))...)...)
 	}
 	if r.Earlier+len(r.Programs) > 1 {
-		earlier := ""
-		if r.Earlier > 0 {
-			earlier = "with " + prose.Count(r.Earlier, "earlier program")
-		}
+		earlier := given(r.Earlier > 0, "with "+prose.Count(r.Earlier, "earlier program"))
 		t.add(append([]line{text("total"), nil, nil}, append(workCells(r.Total), nil, nil, text(earlier))...)...)
 	}
 	p.table(t)

@@ -112,11 +112,8 @@ func (p *page) resetRound(r ResetRound) {
 	if !r.Own {
 		whose = fmt.Sprintf("the project of %s with its state in %s", r.Holder.User, r.Holder.State)
 	}
-	lineage := ""
-	if r.Holder.Lineage != "" {
-		lineage = ", lineage " + resource.ShortLineage(r.Holder.Lineage)
-	}
-	p.flow(0, 2, join(inked(strong, prose.Capital(whose)), inked(dim, lineage)))
+	lineage := resource.ShortLineage(r.Holder.Lineage)
+	p.flow(0, 2, join(inked(strong, prose.Capital(whose)), inked(dim, given(lineage, ", lineage "+lineage))))
 	if len(r.Plan.Diff.GPUs)+len(r.Plan.Diff.Sessions) == 0 {
 		p.flow(2, 4, text("holds nothing here."))
 	}
@@ -207,13 +204,7 @@ func (v ResetDoneView) draw(p *page) {
 		sessions += len(r.Round.Prior.Sessions) - len(r.Result.Prior.Sessions)
 		back := len(r.Round.Prior.GPUs) - len(r.Result.Prior.GPUs)
 		if r.Round.Plan != nil && r.Err == nil && len(r.Result.Failures) == 0 && !r.Result.Interrupted { // those that the state does not know, too
-			planned := 0
-			for _, c := range r.Round.Plan.Diff.GPUs {
-				if c.GiveBack {
-					planned++
-				}
-			}
-			back = max(back, planned)
+			back = max(back, count(r.Round.Plan.Diff.GPUs, func(c diff.GPUChange) bool { return c.GiveBack }))
 		}
 		gpus += back
 	}

@@ -43,13 +43,12 @@ func (prior StateView) draw(p *page) {
 func (p *page) stateGPU(g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{}, {title: "FOUND WITH"}, {title: "SET TO"}, {prose: true}}}
 	for _, setting := range resource.SettingOrder {
-		found, set, note := settingText(g.Baseline, setting), settingText(g.Applied, setting), ""
+		found, set := settingText(g.Baseline, setting), settingText(g.Applied, setting)
 		if found == "" && set != "" && !setting.Readable() {
 			found = "unknown"
 		}
-		if setting == resource.SMClock && g.ClockUnsure {
-			note = "a run was interrupted here: the next apply sets it again"
-		}
+		unsure := setting == resource.SMClock && g.ClockUnsure
+		note := given(unsure, "a run was interrupted here: the next apply sets it again")
 		if found != "" || set != "" {
 			t.add(text(setting.Words()), text(found), text(set), inked(dim, note))
 		}
@@ -70,10 +69,7 @@ func settingText(all resource.Settings, s resource.Setting) string {
 func (p *page) stateSessions(sessions []*resource.PriorSession) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "MIG UUID"}, {prose: true}}}
 	for _, s := range sessions {
-		missing := ""
-		if s.Body == nil {
-			missing = "no " + resource.RuntimeNamed(s.Runtime).Body + " yet"
-		}
+		missing := given(s.Body == nil, "no "+resource.RuntimeNamed(s.Runtime).Body+" yet")
 		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.PlaceWords()), text(sliceUUID(*s)), inked(dim, missing))
 	}
 	p.table(t)
@@ -203,14 +199,6 @@ func (p *page) stateSession(s resource.PriorSession) {
 		addContainer(add, s.Spec)
 	}
 	p.table(t)
-}
-
-// given is the text of a value; "" if it is zero.
-func given[T comparable](value T, words string) string {
-	if value == *new(T) {
-		return ""
-	}
-	return words
 }
 
 func addContainer(add func(name, value string), b resource.ContainerSpec) {

@@ -74,11 +74,8 @@ func migWords(g resource.GPU) string {
 	if g.Unread(resource.FeatureMIG) && !g.MIGCapable {
 		return "MIG unknown"
 	}
-	words := "MIG " + resource.OnOff(g.MIG)
-	if g.MIGPending != g.MIG {
-		words += " (" + resource.OnOff(g.MIGPending) + " after the next reset)"
-	}
-	return words
+	pending := given(g.MIGPending != g.MIG, " ("+resource.OnOff(g.MIGPending)+" after the next reset)")
+	return "MIG " + resource.OnOff(g.MIG) + pending
 }
 
 // clockWords states the SM clock and what is known of its lock.
@@ -129,10 +126,7 @@ func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
 	for _, d := range drift {
 		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Informational {
 			what := fmt.Sprintf(" %s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), words.Value(d.To, resource.Live{}))
-			if d.By.User != "" {
-				what += ", " + words.Cause(d)
-			}
-			p.flow(4, 6, join(inked(drifted, "drift:"), text(what)))
+			p.flow(4, 6, join(inked(drifted, "drift:"), text(what+given(d.By.User, ", "+words.Cause(d)))))
 		}
 	}
 }
@@ -165,21 +159,15 @@ func (p *page) statusSummary(v fleet) {
 	case running < all:
 		words = fmt.Sprintf("%s, %d running", prose.Count(all, "session"), running)
 	}
-	if unfinished > 0 {
-		words += fmt.Sprintf(", %d unfinished", unfinished)
-	}
-	if missing > 0 {
-		words += fmt.Sprintf(", %d missing since a run was interrupted", missing)
-	}
+	words += given(unfinished, fmt.Sprintf(", %d unfinished", unfinished)) +
+		given(missing, fmt.Sprintf(", %d missing since a run was interrupted", missing))
 	foreign := -len(v.owners)
 	for _, h := range v.Live.Hosts {
 		for _, g := range h.GPUs {
 			foreign += len(g.Slices)
 		}
 	}
-	if foreign > 0 {
-		words += "; " + prose.Count(foreign, "foreign slice")
-	}
+	words += given(foreign > 0, "; "+prose.Count(foreign, "foreign slice"))
 	drift := v.drifted()
 	summary := text(words + "; no drift.")
 	if drift > 0 {
@@ -211,11 +199,8 @@ func (p *page) holders(v fleet, g resource.GPU) {
 			p.flow(6, 8, text("to take it down: "+suggest("reset", []string{"--chdir", folder})))
 			continue
 		}
-		words := "held by a project of " + h.User
-		if n := len(h.Slices); n > 0 {
-			words += " with " + prose.Count(n, "slice")
-		}
-		words += ", state " + h.State
+		n := len(h.Slices)
+		words := "held by a project of " + h.User + given(n, " with "+prose.Count(n, "slice")) + ", state " + h.State
 		if !v.Lost[h.Lineage] {
 			p.flow(4, 6, text(words))
 			continue
@@ -249,10 +234,7 @@ func (p *page) degraded(g resource.GPU) {
 func (p *page) unusable(h resource.Host) {
 	for _, u := range h.Unusable {
 		p.gap()
-		name := fmt.Sprintf("GPU %d", u.Index)
-		if u.UUID != "" {
-			name += "  " + words.ShortUUID(u.UUID)
-		}
+		name := fmt.Sprintf("GPU %d", u.Index) + given(u.UUID, "  "+words.ShortUUID(u.UUID))
 		p.flow(0, 4, join(inked(strong, name), inked(drifted, "  unusable:"), text(" "+u.String())))
 	}
 }

@@ -92,13 +92,9 @@ func (p *page) verified(v VerifyView) {
 	p.oldFacades(v)
 	p.gap()
 	passed, failed, skipped := v.count(verify.Passed), v.Failed(), v.count(verify.Skipped)
-	words := fmt.Sprintf("%s, %s passed", prose.Count(len(v.Sessions), "session"), prose.Count(passed, "check"))
-	if skipped > 0 {
-		words += fmt.Sprintf(", %d skipped", skipped)
-	}
-	if n := v.count(verify.NotApplicable); n > 0 {
-		words += fmt.Sprintf(", %d %s", n, notApplicable)
-	}
+	elsewhere := v.count(verify.NotApplicable)
+	words := fmt.Sprintf("%s, %s passed", prose.Count(len(v.Sessions), "session"), prose.Count(passed, "check")) +
+		given(skipped, fmt.Sprintf(", %d skipped", skipped)) + given(elsewhere, fmt.Sprintf(", %d %s", elsewhere, notApplicable))
 	if failed == 0 {
 		p.flow(0, 2, join(inked(added, "The disguise holds:"), text(" "+words+".")))
 		return

@@ -10,6 +10,14 @@ import (
 	"cosplay/internal/prose"
 )
 
+// given is the text of a value; "" if it is zero.
+func given[T comparable](value T, words string) string {
+	if value == *new(T) {
+		return ""
+	}
+	return words
+}
+
 // times writes a tensor ratio: "x4.0"; nothing where the target has none.
 func times(ratio float64) string {
 	if ratio == 0 || math.IsNaN(ratio) || math.IsInf(ratio, 0) {

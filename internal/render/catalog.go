@@ -28,9 +28,8 @@ func (v TargetsView) draw(p *page) {
 		p.flow(0, 0, text("There is no such target. cosplay ls without a filter lists all."))
 		return
 	}
-	t := &table{columns: []column{{title: "TARGET"}, {title: "SMs", right: true}, {title: "VRAM", right: true}, {title: "FP32 TFLOPS", right: true},
-		{title: "BANDWIDTH", right: true}, {title: "TENSOR TFLOPS", right: true}, {title: "POWER", right: true}, {title: "YEAR", right: true}},
-		spare: []string{"YEAR", "SMs"}}
+	rates := figureColumns("SMs", "VRAM", "FP32 TFLOPS", "BANDWIDTH", "TENSOR TFLOPS", "POWER", "YEAR")
+	t := &table{columns: append(textColumns("TARGET"), rates...), spare: []string{"YEAR", "SMs"}}
 	for _, group := range grouped(targets, func(t resource.Target) string { return t.Architecture }) {
 		t.across(0, inked(strong, prose.Capital(group[0].Architecture)))
 		for _, one := range group {
@@ -169,12 +168,9 @@ func (p *page) shareTable(v FitView) {
 	}
 	p.gap()
 	p.flow(0, 2, text("How many such sessions one GPU holds, and what the one with the worst fit gets while the others are idle:"))
-	rates := []column{{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}}
-	of := func(f resource.Fit) []line {
-		return []line{text(fit.Percent(f.FP32Ratio())), text(fit.Percent(f.BandwidthRatio())), text(times(f.TensorRatio()))}
-	}
-	idle := &table{gap: 2, indent: 2, columns: append([]column{{title: "SHARING"}, {title: "EACH"}, {title: "COUNT", right: true}}, rates...)}
-	busy := &table{gap: 2, indent: 2, columns: append([]column{{title: "SHARING"}}, rates...)}
+	titles := figureColumns("FP32", "BANDWIDTH", "TENSOR")
+	idle := &table{gap: 2, indent: 2, columns: slices.Concat(textColumns("SHARING", "EACH"), figureColumns("COUNT"), titles)}
+	busy := &table{gap: 2, indent: 2, columns: append(textColumns("SHARING"), titles...)}
 	for _, s := range v.Shares {
 		each := cmp.Or(s.Slice.Profile, "whole GPU")
 		switch {
@@ -183,8 +179,9 @@ func (p *page) shareTable(v FitView) {
 		case s.Slice.Percent > 0:
 			each = fmt.Sprintf("%d %% of %s", s.Slice.Percent, each)
 		}
-		idle.add(append([]line{text(string(s.Sharing)), text(each), text(fmt.Sprint(s.Sessions))}, of(s.Alone)...)...)
-		busy.add(append([]line{text(string(s.Sharing))}, of(s.Busy)...)...)
+		sharing := text(string(s.Sharing))
+		idle.add(append([]line{sharing, text(each), text(fmt.Sprint(s.Sessions))}, rates(plain, s.Alone)...)...)
+		busy.add(append([]line{sharing}, rates(plain, s.Busy)...)...)
 	}
 	p.table(idle)
 	p.gap()
@@ -231,8 +228,7 @@ func (p *page) fitTable(v FitView) {
 
 // fitColumns are those of what a fit gives, which fitCells fills.
 func fitColumns() []column {
-	return []column{{title: "SHARE"}, {title: "SMs", right: true}, {title: "CLOCK", right: true}, {title: "TFLOPS", right: true},
-		{title: "FP32", right: true}, {title: "GB/s", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}}
+	return append(textColumns("SHARE"), figureColumns("SMs", "CLOCK", "TFLOPS", "FP32", "GB/s", "BANDWIDTH", "TENSOR")...)
 }
 
 func fitCells(m resource.Model, f resource.Fit) []line {

@@ -54,8 +54,8 @@ func subject(c diff.SessionChange) resource.Session {
 
 // sessionChanges lists what happens to the sessions of one GPU, with the fit of each; those that stay are counted.
 func (p *page) sessionChanges(v PlanView, g plannedGPU) {
-	t := &table{columns: []column{{}, {title: "SESSION", tight: true, brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "VRAM", right: true},
-		{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}},
+	session := []column{{}, {title: "SESSION", tight: true, brief: inBlock}}
+	t := &table{columns: slices.Concat(session, textColumns("TARGET", "SLICE"), figureColumns("VRAM", "FP32", "BANDWIDTH", "TENSOR")),
 		spare: []string{"TENSOR", "VRAM"}}
 	var rows []diff.SessionChange
 	groups, staying := changesAlike(v.Live, g.sessions, p.Verbose)
@@ -121,7 +121,7 @@ func sessionCells(c diff.SessionChange) []line {
 	}
 	cells := []line{sign(c.Action), inked(words, c.Address.String()), inked(words, s.Target.ShortName()), inked(words, s.PlaceWords())}
 	if c.Action != diff.Delete {
-		cells = append(cells, figures(words, s)...)
+		cells = append(append(cells, inked(words, mib(s.Target.MemoryMiB))), rates(words, s.Fit)...)
 	}
 	return cells
 }
@@ -220,12 +220,7 @@ func slicesApart(c diff.SessionChange) string {
 	return was.String()
 }
 
-// figures are the memory of a session and the figures of its fit, a cell each.
-func figures(i ink, s resource.Session) []line {
-	return []line{
-		inked(i, mib(s.Target.MemoryMiB)),
-		inked(i, fit.Percent(s.Fit.FP32Ratio())),
-		inked(i, fit.Percent(s.Fit.BandwidthRatio())),
-		inked(i, times(s.Fit.TensorRatio())),
-	}
+// rates are the rates of a fit as parts of the target's, a cell each: FP32, bandwidth, tensor.
+func rates(i ink, f resource.Fit) []line {
+	return []line{inked(i, fit.Percent(f.FP32Ratio())), inked(i, fit.Percent(f.BandwidthRatio())), inked(i, times(f.TensorRatio()))}
 }

@@ -216,7 +216,8 @@ func (r capacityRow) memory() string {
 }
 
 func (p *page) capacities(v FitsView) {
-	t := &table{columns: []column{{title: "MEMORY", right: true}, {title: "RESULT"}, {title: "HEADROOM", right: true}, {title: v.timeTitle(), right: true}, {title: "TIME", right: true}, {title: "CARDS", prose: true}}}
+	t := &table{columns: slices.Concat(figureColumns("MEMORY"), textColumns("RESULT"), figureColumns("HEADROOM", v.timeTitle(), "TIME"),
+		proseColumn("CARDS"))}
 	for _, r := range v.rows() {
 		least, measured := "", v.Compute == "" && r.least.Tried // of a slice of the GPU; a CPU's time says nothing
 		headroom := given(r.least.Result == capacity.Fits, mib(r.least.HeadroomMiB()))

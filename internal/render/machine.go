@@ -65,13 +65,12 @@ func (v MachineView) tenants() []*tenant {
 }
 
 func (v MachineView) tenant(h resource.Holder) *tenant {
-	t := &tenant{Holder: h, folder: filepath.Dir(h.State), lost: v.Lost[h.Lineage]}
+	t := &tenant{Holder: h, lost: v.Lost[h.Lineage], hidden: v.Hidden[h.Lineage]}
 	if t.folder, t.run = v.Runs[h.Lineage]; !t.run {
 		t.folder = filepath.Dir(h.State)
 	}
 	_, t.killed = v.KilledRuns[h.Lineage]
 	t.sessions, t.readable = v.Sessions[h.Lineage]
-	t.hidden = v.Hidden[h.Lineage]
 	return t
 }
 
@@ -131,7 +130,7 @@ func (v MachineView) withLocks() StatusView {
 
 // tenantTable lists each session of each project; of a project whose state the user cannot read, its slices.
 func (p *page) tenantTable(v MachineView) {
-	t := &table{columns: []column{{title: "USER"}, {title: "PROJECT"}, {title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "SINCE"}, {title: "LEFT"}}, spare: []string{"TARGET"}}
+	t := &table{columns: textColumns("USER", "PROJECT", "SESSION", "TARGET", "GPU", "SLICE", "SINCE", "LEFT"), spare: []string{"TARGET"}}
 	hidden := false
 	for _, one := range v.tenants() {
 		hidden = hidden || errors.Is(one.hidden, fs.ErrPermission)
@@ -146,7 +145,7 @@ func (p *page) tenantTable(v MachineView) {
 		}
 		for _, s := range one.sessions {
 			on := strings.Join(each(s.On(), func(k resource.GPUKey) string { return v.gpuName(k.UUID) }), ", ")
-			add(text(s.Address.Short()), s.Target.ShortName(), on, s.PlaceWords(), cmp.Or(momentOf(s.UpAt), one.Since), v.leftOf(one.Lineage, s))
+			add(text(s.Address.Short()), s.Target.ShortName(), on, s.PlaceWords(), cmp.Or(momentOf(s.UpAt), one.Since), timeLeft(v.Ends[one.Lineage], s.Address, v.Now))
 		}
 		unknown := inked(dim, "?")
 		if one.readable {
@@ -213,17 +212,6 @@ func (v MachineView) gpuName(uuid string) string {
 		}
 	}
 	return words.ShortUUID(uuid)
-}
-
-// leftOf is how long a session still has.
-func (v MachineView) leftOf(lineage string, s resource.PriorSession) line {
-	switch end, ends := v.Ends[lineage][s.Address]; {
-	case end.Expired(v.Now):
-		return inked(drifted, "expired")
-	case ends:
-		return text(end.Left(v.Now).String())
-	}
-	return inked(dim, "-")
 }
 
 // waiting lists who waits for room, in the order of the queue.

@@ -35,7 +35,7 @@ func (v MatrixView) draw(p *page) {
 	p.flow(0, 2, join(inked(strong, v.Model.Name), text(fmt.Sprintf(", tolerance %s %%, %s", hundredths(v.Options.Tolerance), preferWords[v.Options.Prefer])),
 		inked(dim, "  ("+v.Where+")")))
 	p.gap()
-	t := &table{gap: 2, columns: append([]column{{title: "TARGET"}, {title: "VRAM", right: true}, {title: "SLICE"}}, fitColumns()...),
+	t := &table{gap: 2, columns: slices.Concat(textColumns("TARGET"), figureColumns("VRAM"), textColumns("SLICE"), fitColumns()),
 		spare: []string{"SHARE", "SMs", "GB/s", "TFLOPS", "VRAM"}}
 	for _, group := range grouped(v.Choices, func(c Choice) string { return c.Target.Architecture }) {
 		t.across(0, inked(strong, prose.Capital(group[0].Target.Architecture)))

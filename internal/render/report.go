@@ -41,8 +41,9 @@ func (v ReportView) draw(p *page) {
 }
 
 func (p *page) report(r resource.Report) {
-	t := &table{indent: 2, columns: []column{{title: "PROGRAM"}, {title: "PID", right: true}, {title: "PEAK", right: true}, {title: "FLOP", right: true}, {title: "LAUNCHES", right: true},
-		{title: "TO GPU", right: true}, {title: "TO HOST", right: true}, {title: "BETWEEN", right: true}, {title: "STARTED"}, {title: "TIME", right: true}, {prose: true}}, spare: []string{"STARTED", "PID", "TIME", "LAUNCHES"}}
+	work := figureColumns("PID", "PEAK", "FLOP", "LAUNCHES", "TO GPU", "TO HOST", "BETWEEN")
+	t := &table{indent: 2, columns: slices.Concat(textColumns("PROGRAM"), work, textColumns("STARTED"), figureColumns("TIME"), proseColumn("")),
+		spare: []string{"STARTED", "PID", "TIME", "LAUNCHES"}}
 	workCells := func(w resource.Work) []line {
 		between := text(byteWords(w.Between))
 		if r.Total.Between == 0 {

@@ -26,7 +26,8 @@ func (v SessionsView) draw(p *page) {
 
 // sessionTable lists the sessions of the state with how they are.
 func (p *page) sessionTable(v fleet) {
-	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "PEAK", right: true}, {title: "STATE"}, {title: "LEFT"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
+	t := &table{columns: slices.Concat(textColumns("SESSION", "TARGET", "GPU", "SLICE"), figureColumns("VRAM", "PEAK"),
+		textColumns("STATE", "LEFT", "SSH"), proseColumn("")), spare: []string{"VRAM"}}
 	for i, s := range v.Prior.Sessions {
 		state := v.states[i]
 		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(words.GPUs(v.Live, s.Session), "GPU ")), text(s.PlaceWords()),
@@ -63,16 +64,21 @@ func (f fleet) sshCell(s resource.PriorSession) line {
 
 // leftCell is how long a session still has; empty where none expires, so that there is no column of it.
 func (f fleet) leftCell(s resource.PriorSession) line {
-	end, ends := f.Ends[s.Address]
-	switch {
-	case end.Expired(f.Now):
-		return inked(drifted, "expired")
-	case ends:
-		return text(end.Left(f.Now).String())
-	case len(f.Ends) > 0:
-		return inked(dim, "-")
+	if len(f.Ends) == 0 {
+		return nil
 	}
-	return nil
+	return timeLeft(f.Ends, s.Address, f.Now)
+}
+
+// timeLeft is how long a session still has; "-" if it does not expire.
+func timeLeft(ends map[resource.Address]resource.End, a resource.Address, now resource.Moment) line {
+	switch end, known := ends[a]; {
+	case end.Expired(now):
+		return inked(drifted, "expired")
+	case known:
+		return text(end.Left(now).String())
+	}
+	return inked(dim, "-")
 }
 
 func stateCell(state string) line {
@@ -161,20 +167,14 @@ type fleet struct {
 	owners map[resource.LiveSlice][]*resource.PriorSession // of the project's slices
 	whole  map[resource.GPUKey][]*resource.PriorSession    // on the project's whole GPUs
 	drift  map[resource.Address][]diff.Drift
-	states []string                           // of the state's sessions: see sessionState
-	mps    map[resource.GPUKey][]resource.MPS // the project's control daemons
-	ssh    bool                               // a session has ssh
+	states []string // of the state's sessions: see sessionState
+	ssh    bool     // a session has ssh
 }
 
 func newFleet(v StatusView) fleet {
 	addresses := v.Prior.Addresses()
 	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice][]*resource.PriorSession{},
-		whole: map[resource.GPUKey][]*resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}, mps: map[resource.GPUKey][]resource.MPS{}}
-	for _, g := range v.Prior.GPUs {
-		if daemons := g.All(); len(daemons) > 0 {
-			f.mps[resource.GPUKey{Host: g.Host, UUID: g.UUID}] = daemons
-		}
-	}
+		whole: map[resource.GPUKey][]*resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}}
 	for i := range v.Prior.Sessions {
 		s := &v.Prior.Sessions[i]
 		f.ssh = f.ssh || s.Spec.SSH.Enabled

@@ -65,9 +65,12 @@ func settingText(all resource.Settings, s resource.Setting) string {
 	return s.Text(value)
 }
 
+// sessionColumn is the first column of tables of sessions: their addresses.
+func sessionColumn() []column { return []column{{title: "SESSION", brief: inBlock}} }
+
 // stateSessions lists the sessions on a GPU, and what is missing of them.
 func (p *page) stateSessions(sessions []*resource.PriorSession) {
-	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "MIG UUID"}, {prose: true}}}
+	t := &table{indent: 2, columns: slices.Concat(sessionColumn(), textColumns("TARGET", "SLICE", "MIG UUID"), proseColumn(""))}
 	for _, s := range sessions {
 		missing := given(s.Body == nil, "no "+resource.RuntimeNamed(s.Runtime).Body+" yet")
 		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.PlaceWords()), text(sliceUUID(*s)), inked(dim, missing))
@@ -77,8 +80,7 @@ func (p *page) stateSessions(sessions []*resource.PriorSession) {
 
 // stateContainers lists the images and logins of the sessions on a GPU that run in containers.
 func (p *page) stateContainers(sessions []*resource.PriorSession) {
-	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
-		spare: []string{"CONTAINER"}}
+	t := &table{indent: 2, columns: append(sessionColumn(), textColumns("IMAGE", "SSH", "USER", "CONTAINER")...), spare: []string{"CONTAINER"}}
 	for _, s := range sessions {
 		if s.Spec.IsZero() {
 			continue

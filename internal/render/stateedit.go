@@ -70,7 +70,7 @@ type ForgottenView struct {
 func Forgotten(w io.Writer, s Style, v ForgottenView) {
 	p := newPage(s)
 	var commands []string
-	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "MIG UUID"}}}
+	t := &table{indent: 2, columns: append(sessionColumn(), textColumns("SLICE", "GPU", "MIG UUID")...)}
 	for _, one := range v.Sessions {
 		t.add(text(one.Address.String()), text(one.PlaceWords()), text(strings.Join(prose.Each(one.On(), func(at resource.GPUKey) string { return words.ShortUUID(at.UUID) }), ", ")), text(cmp.Or(sliceUUID(one), "-")))
 		commands = append(commands, v.removal(one)...)
@@ -191,7 +191,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	}
 	p.flow(0, 2, text(fmt.Sprintf("Rebuilt from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
 		resource.ShortLineage(v.Prior.Lineage), prose.Count(len(v.Prior.Sessions), "session"), prose.Count(len(v.Prior.GPUs), "GPU"))))
-	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "RUNS IN", prose: true}}}
+	t := &table{indent: 2, columns: slices.Concat(sessionColumn(), textColumns("SLICE", "GPU"), proseColumn("RUNS IN"))}
 	for _, one := range v.Prior.Sessions {
 		runs := "-"
 		if one.Body != nil {

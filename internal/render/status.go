@@ -67,7 +67,8 @@ func (p *page) statusGPU(v fleet, g resource.GPU) {
 
 // daemons are the MPS daemons that the project runs on a GPU.
 func (f fleet) daemons(g resource.GPU) []resource.MPS {
-	return f.mps[resource.GPUKey{Host: g.Host, UUID: g.UUID}]
+	held, _ := f.Prior.GPU(g.Host, g.UUID)
+	return held.All()
 }
 
 func migWords(g resource.GPU) string {

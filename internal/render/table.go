@@ -27,6 +27,19 @@ type column struct {
 	brief func(string) string // what its cells become on a narrow screen; nil leaves them
 }
 
+// textColumns are columns of text with these titles.
+func textColumns(titles ...string) []column {
+	return each(titles, func(title string) column { return column{title: title} })
+}
+
+// figureColumns are columns of figures with these titles.
+func figureColumns(titles ...string) []column {
+	return each(titles, func(title string) column { return column{title: title, right: true} })
+}
+
+// proseColumn is a last column of prose.
+func proseColumn(title string) []column { return []column{{title: title, prose: true}} }
+
 // row is a line of cells, or one line across all columns.
 type row struct {
 	cells  []line

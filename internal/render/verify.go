@@ -106,7 +106,7 @@ const notApplicable = "not applicable on a simulated host"
 
 // verifyTable has a row for each session and a column for each class.
 func (p *page) verifyTable(v VerifyView) {
-	t := &table{columns: []column{{title: "SESSION"}}}
+	t := &table{columns: textColumns("SESSION")}
 	for _, c := range classes {
 		t.columns = append(t.columns, column{title: c.title})
 	}

@@ -206,32 +206,32 @@ func (p *page) outcome(v AppliedView) {
 	if len(words) == 0 {
 		words = []string{"nothing was done"}
 	}
-	said := " " + strings.Join(words, ", ") + ", in " + together(seconds(v.Took)) + "."
+	said := strings.Join(words, ", ") + ", in " + together(seconds(v.Took)) + "."
 	again := v.command()
 	switch {
 	case v.Err != nil:
-		p.flow(0, 2, join(inked(removed, "Stopped:"), text(said)))
+		p.lead(0, removed, "Stopped:", said)
 	case failed > 0:
-		p.flow(0, 2, join(inked(removed, "Not all done:"), text(said)))
+		p.lead(0, removed, "Not all done:", said)
 		if again == "apply" {
 			again = "plan"
 		}
 		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
 	case v.Result.Interrupted:
-		p.flow(0, 2, join(inked(strong, "Interrupted:"), text(said+" "+together("What was done is in the state."))))
+		p.lead(0, strong, "Interrupted:", said+" "+together("What was done is in the state."))
 		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
 	case v.Destroy && len(v.Plan.Diff.Unrestored()) > 0:
 		p.leftAsItIs(v)
-		p.flow(0, 2, join(inked(removed, "Not all restored:"), text(said+" The host's ledger keeps the baseline. To release the GPU as it is: "+
-			together(suggest("destroy", v.Flags)+" --abandon-baseline"))))
+		release := together(suggest("destroy", v.Flags) + " --abandon-baseline")
+		p.lead(0, removed, "Not all restored:", said+" The host's ledger keeps the baseline. To release the GPU as it is: "+release)
 	case v.Destroy:
 		p.leftAsItIs(v)
-		p.flow(0, 2, join(inked(added, "Destroyed:"), text(said+p.asFound(v))))
+		p.lead(0, added, "Destroyed:", said+p.asFound(v))
 	case len(v.Plan.Diff.Stuck) > 0:
-		p.flow(0, 2, join(inked(removed, "Not all done:"), text(said+" "+stuckWords(v.Plan.Diff))))
+		p.lead(0, removed, "Not all done:", said+" "+stuckWords(v.Plan.Diff))
 		p.next(suggest("plan", slices.Concat(v.Flags, v.Narrowed)))
 	default:
-		p.flow(0, 2, join(inked(added, "Applied:"), text(said)))
+		p.lead(0, added, "Applied:", said)
 		p.nextAfterApply(v)
 	}
 }

@@ -152,12 +152,12 @@ func (v FitView) draw(p *page) {
 	p.shareTable(v)
 	p.gap()
 	if len(v.Limits) > 0 {
-		p.flow(0, 2, join(inked(strong, "Cannot be hidden:"), text(" "+prose.Stop(strings.Join(v.Limits, "; ")))))
+		p.lead(0, strong, "Cannot be hidden:", prose.Stop(strings.Join(v.Limits, "; ")))
 	}
 	if v.Err != nil {
 		p.problem(0, 0, inked(removed, "Error:"), v.Err.Error())
 	} else if len(v.Candidates) > 0 {
-		p.flow(0, 2, join(inked(added, ">"), text(" is what cosplay would take; fit.tolerance and fit.prefer choose another row.")))
+		p.lead(0, added, ">", "is what cosplay would take; fit.tolerance and fit.prefer choose another row.")
 	}
 }
 

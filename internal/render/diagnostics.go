@@ -55,7 +55,7 @@ func (p *page) compacted(diags hcl.Diagnostics, more map[*hcl.Diagnostic][]hcl.R
 			at = fmt.Sprintf("%s line %d", d.Subject.Filename, d.Subject.Start.Line)
 		}
 		at += given(n, " and "+prose.Count(n, "more place"))
-		p.flow(0, 2, join(inked(strong, "Warning:"), text(" "+d.Summary+given(at, " ("+at+")"))))
+		p.lead(0, strong, "Warning:", d.Summary+given(at, " ("+at+")"))
 	}
 	return errs
 }

@@ -75,15 +75,17 @@ func (p *page) drift(v PlanView) {
 		}
 	}
 	if len(counts) > 0 {
-		p.flow(0, 2, join(inked(drifted, "Drift:"), text(" "+prose.Plural(len(counts), "thing was", "things were")+" changed outside of cosplay since the last apply.")))
+		things := prose.Plural(len(counts), "thing was", "things were")
+		p.lead(0, drifted, "Drift:", things+" changed outside of cosplay since the last apply.")
 		p.driftTable(v.Live, counts, drifted)
 	}
 	if explained > 0 {
-		p.flow(2, 4, inked(dim, prose.Plural(explained, "more difference follows", "more differences follow")+" from the reboot; cosplay apply repairs "+prose.Choose(explained, "it", "them")+", and --verbose lists "+prose.Choose(explained, "it", "them")+"."))
+		follow, them := prose.Plural(explained, "more difference follows", "more differences follow"), prose.Choose(explained, "it", "them")
+		p.flow(2, 4, inked(dim, follow+" from the reboot; cosplay apply repairs "+them+", and --verbose lists "+them+"."))
 	}
 	if len(expired) > 0 {
 		p.gap()
-		p.flow(0, 2, join(inked(drifted, "Expired:"), text(" "+prose.Plural(len(expired), "session is", "sessions are")+" up although the lifetime has ended.")))
+		p.lead(0, drifted, "Expired:", prose.Plural(len(expired), "session is", "sessions are")+" up although the lifetime has ended.")
 		p.driftTable(v.Live, expired, drifted)
 	}
 	if len(information) > 0 {
@@ -164,7 +166,8 @@ func (p *page) unfinished(v PlanView) {
 		if len(all) == 0 {
 			return
 		}
-		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s %s %s: an apply or a destroy failed or was interrupted. %s", resource.AddressNames(all, 1), prose.Choose(len(all), "is", "are"), what, fix))))
+		are := resource.AddressNames(all, 1) + prose.Choose(len(all), " is ", " are ")
+		p.lead(0, drifted, "Unfinished:", are+what+": an apply or a destroy failed or was interrupted. "+fix)
 		p.gap()
 	}
 	report(missing, "missing", "Fix: cosplay apply")
@@ -176,7 +179,7 @@ func (p *page) unfinished(v PlanView) {
 // those that it sends again or gives up.
 func lockWords(v PlanView, planned bool) string {
 	var on []string
-	for _, l := range sortedByGPU(v.Live, v.Plan.Diff.Unproven, func(l diff.UnprovenLock) resource.GPUKey { return resource.GPUKey{Host: l.Host, UUID: l.GPU} }) {
+	for _, l := range sortedByGPU(v.Live, v.Plan.Diff.Unproven) {
 		if !slices.ContainsFunc(v.Plan.Diff.GPUs, func(c diff.GPUChange) bool {
 			return planned && c.Host == l.Host && c.UUID == l.GPU && (c.GiveBack || c.Settings.Has(resource.SMClock))
 		}) {
@@ -186,25 +189,23 @@ func lockWords(v PlanView, planned bool) string {
 	if len(on) == 0 {
 		return ""
 	}
-	locks, is, it := prose.Choose(len(on), "lock", "locks"), prose.Choose(len(on), "is", "are"), prose.Choose(len(on), "it", "them")
-	if len(on) > 3 {
-		on = []string{prose.Count(len(on), "GPU")}
+	n, gpus := len(on), strings.Join(on, ", ")
+	if n > 3 {
+		gpus = prose.Count(n, "GPU")
 	}
 	return fmt.Sprintf("The clock %s of %s %s not provable while idle; cosplay verify proves %s under a short load.",
-		locks, strings.Join(on, ", "), is, it)
+		prose.Choose(n, "lock", "locks"), gpus, prose.Choose(n, "is", "are"), prose.Choose(n, "it", "them"))
 }
 
-// sortedByGPU orders what is about GPUs as the driver numbers them.
-func sortedByGPU[T any](live resource.Live, all []T, key func(T) resource.GPUKey) []T {
-	index := func(one T) int {
-		g, _ := live.GPU(key(one).Host, key(one).UUID)
+// sortedByGPU orders clock locks as the driver numbers their GPUs.
+func sortedByGPU(live resource.Live, all []diff.UnprovenLock) []diff.UnprovenLock {
+	index := func(l diff.UnprovenLock) int {
+		g, _ := live.GPU(l.Host, l.GPU)
 		return g.Index
 	}
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b T) int {
-		return cmp.Or(cmp.Compare(key(a).Host, key(b).Host), cmp.Compare(index(a), index(b)))
+	return slices.SortedStableFunc(slices.Values(all), func(a, b diff.UnprovenLock) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(index(a), index(b)))
 	})
-	return all
 }
 
 // sliceWords reports the slices that count as cosplay's without a proof; "" for none.
@@ -220,9 +221,10 @@ func sliceWords(v PlanView) string {
 	if len(all) == 0 {
 		return ""
 	}
-	slice, is, it := prose.Choose(len(all), "slice", "slices"), prose.Choose(len(all), "is", "are"), prose.Choose(len(all), "it", "them")
-	return fmt.Sprintf("It is not provable that the %s of %s %s still cosplay's: the driver names slices by instance ids, so a recreated slice has the same name. %s with the records, so cosplay counts %s as its own.",
-		slice, resource.AddressNames(all, 3), is, agree, it)
+	n, names := len(all), resource.AddressNames(all, 3)
+	return "It is not provable that the " + prose.Choose(n, "slice", "slices") + " of " + names + prose.Choose(n, " is", " are") +
+		" still cosplay's: the driver names slices by instance ids, so a recreated slice has the same name. " +
+		agree + " with the records, so cosplay counts " + prose.Choose(n, "it", "them") + " as its own."
 }
 
 // information is what plan and drift report besides drift.

@@ -78,7 +78,7 @@ func (v MachineView) tenant(h resource.Holder) *tenant {
 func (v MachineView) draw(p *page) {
 	f := newFleet(v.withLocks())
 	if v.Unread != nil {
-		p.flow(0, 2, join(inked(drifted, "The GPUs cannot be read:"), text(" "+prose.Stop(v.Unread.Error())+" This is what the ledger has.")))
+		p.lead(0, drifted, "The GPUs cannot be read:", prose.Stop(v.Unread.Error())+" This is what the ledger has.")
 	}
 	for _, h := range v.Live.Hosts {
 		if v.Unread != nil {

@@ -139,7 +139,7 @@ func (p *page) caughtUp(v PlanView) {
 		return
 	}
 	p.gap()
-	p.flow(0, 2, join(inked(strong, "The state was brought up to date"), text(" with what was found on the hosts:")))
+	p.lead(0, strong, "The state was brought up to date", "with what was found on the hosts:")
 	for _, n := range words.Notes(v.Notes, v.Live) {
 		p.flow(2, 4, text(n))
 	}
@@ -218,7 +218,7 @@ func (p *page) summary(v PlanView) {
 	t := tallyOf(v.Plan)
 	switch {
 	case v.Stale != "":
-		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+". This plan will not be applied. Fix: "+cmp.Or(v.Fix, "make a new plan")+".")))
+		p.lead(0, removed, "Stale:", v.Stale+". This plan will not be applied. Fix: "+cmp.Or(v.Fix, "make a new plan")+".")
 		p.next(suggest("plan", slices.Concat(v.Flags, v.Aim, []string{"--out", v.Saved})))
 		return
 	case !v.Plan.Diff.Changes():
@@ -333,10 +333,10 @@ func (p *page) nothingToDo(v PlanView) {
 		said = strings.TrimSpace(said + " " + leftAlone(v, true))
 	}
 	if len(v.Plan.Diff.Outputs) == 0 {
-		p.flow(0, 2, join(inked(strong, "No changes. "), text(said)))
+		p.lead(0, strong, "No changes.", said)
 		return
 	}
-	p.flow(0, 2, join(inked(strong, "Plan: "), text("outputs alone change. "+said)))
+	p.lead(0, strong, "Plan:", "outputs alone change. "+said)
 	if !v.Applying {
 		p.next(applyNext(v))
 	}

@@ -66,7 +66,7 @@ func Reset(w io.Writer, s Style, v ResetView) {
 		p.flow(0, 2, text(prose.Stop(prose.Capital(v.Complaint))+" Its valid part and the folders of simulated hosts name the hosts."))
 	}
 	if v.Fault != "" {
-		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault)+" The hosts' ledgers, labels and session folders show what this project has.")))
+		p.lead(0, drifted, "The state cannot be used:", prose.Stop(v.Fault)+" The hosts' ledgers, labels and session folders show what this project has.")
 	}
 	for _, r := range v.Rounds {
 		p.gap()
@@ -82,7 +82,7 @@ func Reset(w io.Writer, s Style, v ResetView) {
 	case v.Empty() && len(v.Killed) > 0:
 		p.flow(0, 2, join(inked(strong, "Reset: "), inked(removed, "that"), text(", and nothing else. "+v.asideWords())))
 	case v.Empty():
-		p.flow(0, 2, join(inked(strong, "There is nothing to remove. "), text(v.asideWords())))
+		p.lead(0, strong, "There is nothing to remove.", v.asideWords())
 	default:
 		p.flow(0, 2, join(inked(strong, "Reset: "), inked(removed, prose.Count(t.Destroy, "session")+" to remove"), text("; "+prose.Count(t.GiveBack, "GPU")+" to give back. "+v.asideWords())))
 	}
@@ -174,7 +174,8 @@ func (p *page) unproven(all []resource.Body) {
 		return
 	}
 	names := each(all, func(c resource.Body) string { return together(resource.BodyName(c.Session) + " (" + shortID(c) + ")") })
-	p.flow(2, 4, join(inked(drifted, "Not proven: "), text(fmt.Sprintf("the key of the state is lost, so only their labels and names say that these are the project's: %s. If other users create containers here, check these: docker inspect.", strings.Join(names, ", ")))))
+	p.lead(2, drifted, "Not proven:", "the key of the state is lost, so only their labels and names say that these are the project's: "+
+		strings.Join(names, ", ")+". If other users create containers here, check these: docker inspect.")
 }
 
 func (p *page) failures(all []error) {
@@ -214,9 +215,9 @@ func (v ResetDoneView) draw(p *page) {
 		words = "the leftovers of " + prose.Count(n, "cosplay run") + " removed"
 	}
 	if n := len(v.failed()) + len(v.Failures); n > 0 {
-		p.flow(0, 2, join(inked(removed, fmt.Sprintf("Reset with %s: ", prose.Count(n, "failure"))), text(words+". The next cosplay reset tries the rest again.")))
+		p.lead(0, removed, "Reset with "+prose.Count(n, "failure")+":", words+". The next cosplay reset tries the rest again.")
 	} else {
-		p.flow(0, 2, join(inked(strong, "Reset: "), text(words+".")))
+		p.lead(0, strong, "Reset:", words+".")
 	}
 	p.movedAside(v.Aside)
 	if v.Left {

@@ -22,9 +22,9 @@ func Running(w io.Writer, s Style, v PlanView) {
 		if len(one.More) > 0 {
 			of = ", "
 		}
-		p.flow(0, 2, join(inked(strong, one.Target.ShortName()), text(fmt.Sprintf(" as %s%s%s: %s, FP32 %s, bandwidth %s",
+		p.lead(0, strong, one.Target.ShortName(), fmt.Sprintf("as %s%s%s: %s, FP32 %s, bandwidth %s",
 			one.PlaceWords(), of, together(words.GPUs(v.Live, one)), together(mib(one.Target.MemoryMiB)),
-			together(fit.Percent(one.Fit.FP32Ratio())), together(fit.Percent(one.Fit.BandwidthRatio()))))))
+			together(fit.Percent(one.Fit.FP32Ratio())), together(fit.Percent(one.Fit.BandwidthRatio()))))
 	}
 	p.flush(w)
 }
@@ -126,7 +126,7 @@ func (p *page) verdicts(all []judged, reports map[resource.Address]resource.Repo
 		slices.SortStableFunc(all, func(a, b judged) int { return min(1, b.verdict.RanOut()) - min(1, a.verdict.RanOut()) })
 	}
 	for _, j := range all[:min(mostVerdicts, len(all))] {
-		p.flow(0, 2, join(inked(strong, j.address.Short()), text(" "+j.verdict.String()+".")))
+		p.lead(0, strong, j.address.Short(), j.verdict.String()+".")
 		if r := reports[j.address]; !r.Empty() {
 			p.flow(2, 4, text(prose.Stop(reportWords(r))))
 		}

@@ -38,17 +38,18 @@ func (v MovedView) draw(p *page) {
 		}
 	}
 	p.table(t)
-	if len(missing) > 0 {
-		p.flow(0, 2, text(fmt.Sprintf("The configuration has no %s: the next apply removes what is not in it. Write it there first.", resource.AddressNames(missing, 1))))
+	warn := func(all []resource.Address, has, then string) {
+		if len(all) > 0 {
+			p.flow(0, 2, text("The configuration "+has+" "+resource.AddressNames(all, 1)+": the next apply "+then))
+		}
 	}
-	if len(old) > 0 {
-		p.flow(0, 2, text(fmt.Sprintf("The configuration still has %s: the next apply creates it again.", resource.AddressNames(old, 1))))
-	}
+	warn(missing, "has no", "removes what is not in it. Write it there first.")
+	warn(old, "still has", "creates it again.")
 	moved := prose.Count(len(v.Moves), "session")
 	if v.DryRun {
-		p.flow(0, 2, join(inked(strong, moved+" would be moved. "), text("This was a dry run: nothing was changed.")))
+		p.lead(0, strong, moved+" would be moved.", "This was a dry run: nothing was changed.")
 	} else {
-		p.flow(0, 2, join(inked(strong, "Moved "+moved+". "), text("Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are recreated.")))
+		p.lead(0, strong, "Moved "+moved+".", "Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are recreated.")
 	}
 }
 
@@ -98,9 +99,9 @@ func (v ForgottenView) draw(p *page) {
 		things += " and " + prose.Count(n, "GPU")
 	}
 	if v.DryRun {
-		p.flow(0, 2, join(inked(strong, things+" would be forgotten. "), text("This was a dry run: nothing was changed.")))
+		p.lead(0, strong, things+" would be forgotten.", "This was a dry run: nothing was changed.")
 	} else {
-		p.flow(0, 2, join(inked(strong, "Forgotten: "+things+". "), text(fmt.Sprintf("The state before is kept beside it as .backup, serial %d.", v.Serial-1))))
+		p.lead(0, strong, "Forgotten: "+things+".", fmt.Sprintf("The state before is kept beside it as .backup, serial %d.", v.Serial-1))
 	}
 }
 
@@ -185,7 +186,7 @@ type RebuiltView struct {
 func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	p := newPage(s)
 	if v.Fault != "" {
-		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault))))
+		p.lead(0, drifted, "The state cannot be used:", prose.Stop(v.Fault))
 	} else {
 		p.flow(0, 2, text("There is no state "+v.State+"."))
 	}
@@ -210,7 +211,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 
 // RebuiltDone shows the result.
 func (v RebuiltView) draw(p *page) {
-	p.flow(0, 2, join(inked(strong, "Rebuilt: "), text(fmt.Sprintf("%s has serial %d. No GPU, slice or container was touched.", v.State, v.Prior.Serial))))
+	p.lead(0, strong, "Rebuilt:", fmt.Sprintf("%s has serial %d. No GPU, slice or container was touched.", v.State, v.Prior.Serial))
 	p.movedAside(v.Aside)
 	p.next(suggest("plan", v.Flags))
 }
@@ -260,10 +261,10 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 	}
 	p.table(t)
 	if v.Foreign {
-		p.flow(2, 4, join(inked(drifted, "Not made by cosplay: "), text(v.fate())))
+		p.lead(2, drifted, "Not made by cosplay:", v.fate())
 	}
 	if len(v.Users) > 0 {
-		p.flow(2, 4, join(inked(drifted, "In use: "), text(resource.ProcessNames(v.Users)+" in the slice.")))
+		p.lead(2, drifted, "In use:", resource.ProcessNames(v.Users)+" in the slice.")
 	}
 	if v.Unproven {
 		p.unproven([]resource.Body{*v.Session.Body})
@@ -283,7 +284,7 @@ func (v ImportedView) fate() string {
 
 // Imported shows the result.
 func (v ImportedView) draw(p *page) {
-	p.flow(0, 2, join(inked(strong, "Imported: "), text(fmt.Sprintf("%s has %s, with serial %d. It was left as it is; the next plan shows what differs.", v.State, v.Session.Address, v.Serial))))
+	p.lead(0, strong, "Imported:", fmt.Sprintf("%s has %s, with serial %d. It was left as it is; the next plan shows what differs.", v.State, v.Session.Address, v.Serial))
 	p.next(suggest("plan", v.Flags))
 }
 
@@ -315,8 +316,7 @@ type InterruptedRun struct {
 
 // Unlock reports that there is nothing to unlock, and the next command.
 func (v UnlockView) draw(p *page) {
-	p.flow(0, 2, join(inked(strong, "There is nothing to unlock. "),
-		text(fmt.Sprintf("No process holds the lock of %s: a lock ends with its process.", v.State))))
+	p.lead(0, strong, "There is nothing to unlock.", "No process holds the lock of "+v.State+": a lock ends with its process.")
 	if v.Removed {
 		p.flow(0, 2, text(fmt.Sprintf("Removed the note of %s, which has ended.", v.Note)))
 	}

@@ -18,7 +18,7 @@ func (v StatusView) draw(p *page) {
 	f := newFleet(v)
 	for _, h := range v.Live.Hosts {
 		p.gap()
-		p.flow(0, 2, join(inked(strong, "host "), text(hostWords(h))))
+		p.lead(0, strong, "host", hostWords(h))
 		p.statusDrift(f.Drift, resource.GPU{Host: h.Name})
 		for _, g := range h.GPUs {
 			p.gap()
@@ -126,8 +126,8 @@ func drawWords(g resource.GPU) string {
 func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
 	for _, d := range drift {
 		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Informational {
-			what := fmt.Sprintf(" %s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), words.Value(d.To, resource.Live{}))
-			p.flow(4, 6, join(inked(drifted, "drift:"), text(what+given(d.By.User, ", "+words.Cause(d)))))
+			what := fmt.Sprintf("%s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), words.Value(d.To, resource.Live{}))
+			p.lead(4, drifted, "drift:", what+given(d.By.User, ", "+words.Cause(d)))
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (p *page) orphans(v StatusView) {
 		return
 	}
 	p.gap()
-	p.flow(0, 2, join(inked(strong, "Not in the state"), text(" of this project, and left alone:")))
+	p.lead(0, strong, "Not in the state", "of this project, and left alone:")
 	p.table(t)
 }
 
@@ -214,7 +214,7 @@ func (p *page) holders(v fleet, g resource.GPU) {
 // degraded lists what cosplay does without on a GPU whose driver does not offer it.
 func (p *page) degraded(g resource.GPU) {
 	if !catalog.Listed(g.Model) {
-		p.flow(4, 6, join(inked(drifted, "not in the catalog:"), text(" the figures are NVML's; cosplay doctor lists them")))
+		p.lead(4, drifted, "not in the catalog:", "the figures are NVML's; cosplay doctor lists them")
 	}
 	for _, d := range g.Degraded {
 		what := "unknown:"
@@ -224,10 +224,10 @@ func (p *page) degraded(g resource.GPU) {
 		case d.Feature.Figure() && catalog.Listed(g.Model):
 			what = "from the catalog:"
 		}
-		p.flow(4, 6, join(inked(drifted, what), text(fmt.Sprintf(" %s (%s)", d.Feature.Words(), d))))
+		p.lead(4, drifted, what, fmt.Sprintf("%s (%s)", d.Feature.Words(), d))
 	}
 	if missing, unfit := g.Unfit(); unfit {
-		p.flow(4, 6, join(inked(drifted, "not used:"), text(fmt.Sprintf(" cosplay does not know %s", missing.Words()))))
+		p.lead(4, drifted, "not used:", fmt.Sprintf("cosplay does not know %s", missing.Words()))
 	}
 }
 

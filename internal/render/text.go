@@ -127,6 +127,11 @@ func (p *page) flow(indent, hang int, l line) {
 	}
 }
 
+// lead writes prose that begins with words in an ink; later lines hang by two columns.
+func (p *page) lead(indent int, i ink, words, rest string) {
+	p.flow(indent, indent+2, join(inked(i, words), text(" "+rest)))
+}
+
 // wrap breaks a line into lines of at most so many columns. A word that is longer than a line stays whole, so that it
 // can be copied.
 func wrap(l line, first, rest int) []line {

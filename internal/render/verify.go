@@ -96,10 +96,10 @@ func (p *page) verified(v VerifyView) {
 	words := fmt.Sprintf("%s, %s passed", prose.Count(len(v.Sessions), "session"), prose.Count(passed, "check")) +
 		given(skipped, fmt.Sprintf(", %d skipped", skipped)) + given(elsewhere, fmt.Sprintf(", %d %s", elsewhere, notApplicable))
 	if failed == 0 {
-		p.flow(0, 2, join(inked(added, "The disguise holds:"), text(" "+words+".")))
+		p.lead(0, added, "The disguise holds:", words+".")
 		return
 	}
-	p.flow(0, 2, join(inked(removed, "The disguise is broken:"), text(fmt.Sprintf(" %s, %d failed.", words, failed))))
+	p.lead(0, removed, "The disguise is broken:", fmt.Sprintf("%s, %d failed.", words, failed))
 }
 
 const notApplicable = "not applicable on a simulated host"
@@ -202,7 +202,7 @@ func (p *page) unrunChecks(v VerifyView) {
 	p.gap()
 	all := v.results(func(r verify.Result) bool { return unrun(r.Outcome) != "" })
 	for _, g := range grouped(all, func(r result) string { return string(r.Outcome) + r.Why }) {
-		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s %s: ", prose.Count(len(g), "check"), unrun(g[0].Outcome))), text(g[0].Why+".")))
+		p.lead(0, dim, prose.Count(len(g), "check")+" "+unrun(g[0].Outcome)+":", g[0].Why+".")
 	}
 }
 
@@ -210,7 +210,8 @@ func (p *page) unrunChecks(v VerifyView) {
 func (p *page) emulatedChecks(v VerifyView) {
 	for _, how := range []struct{ by, words string }{{"CPU", "computed by the CPU"}, {"shapes", "with shapes only, without values"}} {
 		if n := len(v.results(func(r verify.Result) bool { return r.By == how.by })); n > 0 {
-			p.flow(0, 2, join(inked(dim, prose.Count(n, "check")+" "+how.words+": "), text("PyTorch on a simulated host. Its CPU builds are tested, and a CUDA build of PyTorch 2.6.")))
+			p.lead(0, dim, prose.Count(n, "check")+" "+how.words+":",
+				"PyTorch on a simulated host. Its CPU builds are tested, and a CUDA build of PyTorch 2.6.")
 		}
 	}
 }

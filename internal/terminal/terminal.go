@@ -5,6 +5,7 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,16 +45,10 @@ func escaped(s, kept string) string {
 			b.WriteByte(s[0])
 		case strings.ContainsRune(kept, r):
 			b.WriteRune(r)
-		case r == utf8.RuneError && size == 1:
+		case strings.ContainsRune("\n\t\r", r):
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		case r == utf8.RuneError && size == 1, unsafe(r) && r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case unsafe(r) && r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
 		case unsafe(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:

@@ -263,7 +263,7 @@ func (p *page) leftAsItIs(v AppliedView) {
 				if f.Kind == diff.FieldSettings {
 					verb = "stay"
 				}
-				p.flow(0, 2, text(fmt.Sprintf("%s: %s %s %s: %s", words.GPU(v.Live, c.Host, c.UUID), words.Field(f), verb, words.Value(f.From, v.Live), prose.Stop(words.Setting(f)))))
+				p.say(fmt.Sprintf("%s: %s %s %s: %s", words.GPU(v.Live, c.Host, c.UUID), words.Field(f), verb, words.Value(f.From, v.Live), prose.Stop(words.Setting(f))))
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (v TargetsView) draw(p *page) {
 	}
 	p.table(t)
 	p.gap()
-	p.flow(0, 2, text(v.count()+". Tensor is dense FP16 with FP32 accumulate."))
+	p.say(v.count() + ". Tensor is dense FP16 with FP32 accumulate.")
 	if v.Model == "" {
 		p.next("cosplay info " + targets[0].Key)
 	} else {
@@ -167,7 +167,7 @@ func (p *page) shareTable(v FitView) {
 		return
 	}
 	p.gap()
-	p.flow(0, 2, text("How many such sessions one GPU holds, and what the one with the worst fit gets while the others are idle:"))
+	p.say("How many such sessions one GPU holds, and what the one with the worst fit gets while the others are idle:")
 	titles := figureColumns("FP32", "BANDWIDTH", "TENSOR")
 	idle := &table{gap: 2, indent: 2, columns: slices.Concat(textColumns("SHARING", "EACH"), figureColumns("COUNT"), titles)}
 	busy := &table{gap: 2, indent: 2, columns: append(textColumns("SHARING"), titles...)}
@@ -185,7 +185,7 @@ func (p *page) shareTable(v FitView) {
 	}
 	p.table(idle)
 	p.gap()
-	p.flow(0, 2, text("What it gets while all are busy:"))
+	p.say("What it gets while all are busy:")
 	p.table(busy)
 }
 

@@ -160,27 +160,33 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 	if newContainer(c) {
 		details = append(details, text(containerWords(c.After.Spec)))
 	}
+	return append(details, p.fieldLines(live, fields)...)
+}
+
+// fieldLines are the lines of fields that differ, with their values beside each other.
+func (p *page) fieldLines(live resource.Live, fields []diff.Field) []line {
 	name := 0
 	for _, f := range fields {
 		name = max(name, columns(words.Field(f)))
 	}
-	for _, f := range fields {
+	spaced := func(s string) string { return strings.ReplaceAll(s, "  ", hard+hard) }
+	return each(fields, func(f diff.Field) line {
 		what := words.Field(f)
 		gap := strings.Repeat(hard, name-columns(what)+3)
-		details = append(details, join(text(strings.ReplaceAll(what, "  ", hard+hard)+gap+strings.ReplaceAll(words.Value(f.From, live), "  ", hard+hard)+" "),
-			inked(dim, p.arrow()), text(" "+strings.ReplaceAll(words.Value(f.To, live), "  ", hard+hard))))
-	}
-	return details
+		from, to := spaced(words.Value(f.From, live)), spaced(words.Value(f.To, live))
+		return join(text(spaced(what)+gap+from+" "), inked(dim, p.arrow()), text(" "+to))
+	})
 }
 
 // busyWords are the figures of a session while the n sessions are busy that share its part of a GPU.
 func busyWords(live resource.Live, s resource.Session, n int) string {
 	g, _ := live.GPU(s.Slice.Host, s.Slice.GPU)
 	busy := fit.Busy(g.Model, s.Slice, s.Fit, n)
-	if s.Slice.Percent > 0 || s.Slice.Divides() {
-		return fmt.Sprintf("while the others are idle; when all %d are busy, bandwidth is %s", n, fit.Percent(busy.BandwidthRatio()))
+	rates := "bandwidth is " + fit.Percent(busy.BandwidthRatio())
+	if ownSMs := s.Slice.Percent > 0 || s.Slice.Divides(); !ownSMs {
+		rates = "FP32 is " + fit.Percent(busy.FP32Ratio()) + " and bandwidth " + fit.Percent(busy.BandwidthRatio())
 	}
-	return fmt.Sprintf("while the others are idle; when all %d are busy, FP32 is %s and bandwidth %s", n, fit.Percent(busy.FP32Ratio()), fit.Percent(busy.BandwidthRatio()))
+	return fmt.Sprintf("while the others are idle; when all %d are busy, %s", n, rates)
 }
 
 // movedWord states the address that a session had, and the name that its body keeps.

@@ -123,11 +123,7 @@ func shortID(c resource.Body) string { return resource.RuntimeNamed(c.Runtime).S
 
 // keptWords reports sessions whose containers keep an old image, old facades, an old driver or a limit.
 func keptWords(drift []diff.Drift) string {
-	type kept struct {
-		thing   string
-		session resource.Address
-	}
-	var all []kept
+	var sessions prose.Groups[resource.Address]
 	for _, d := range drift {
 		what := words.Drifted(d)
 		thing := what + " of before"
@@ -146,12 +142,10 @@ func keptWords(drift []diff.Drift) string {
 		default:
 			continue
 		}
-		all = append(all, kept{thing, *d.Session})
+		sessions.Add(thing, *d.Session)
 	}
-	var things []string
-	for _, g := range grouped(all, func(k kept) string { return k.thing }) {
-		on := each(g, func(k kept) resource.Address { return k.session })
-		things = append(things, resource.AddressNames(on, 3)+prose.Choose(len(on), " keeps the ", " keep the ")+g[0].thing)
-	}
-	return strings.Join(things, " ")
+	return strings.Join(each(sessions.Texts, func(thing string) string {
+		on := sessions.Of[thing]
+		return resource.AddressNames(on, 3) + prose.Choose(len(on), " keeps the ", " keep the ") + thing
+	}), " ")
 }

@@ -18,7 +18,7 @@ import (
 func NoDrift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	p.caughtUp(v)
-	p.flow(0, 2, text("No drift: everything is as the last apply left it. "+leftAlone(v, false)))
+	p.say("No drift: everything is as the last apply left it. " + leftAlone(v, false))
 	p.flush(w)
 }
 
@@ -236,7 +236,7 @@ func information(v PlanView, planned bool) string {
 func (p *page) information(v PlanView, planned bool) {
 	if words := information(v, planned); words != "" {
 		p.gap()
-		p.flow(0, 2, text(words))
+		p.say(words)
 	}
 }
 

@@ -68,12 +68,12 @@ func (v FitsView) draw(p *page) {
 		p.memoryUse(0, "At the peak", *v.Peak.Fullest)
 	}
 	if v.Refused != nil && v.Refused.Error != nil {
-		p.flow(0, 2, text("On "+together(CardName(v.RefusedOn))+":"))
+		p.say("On " + together(CardName(v.RefusedOn)) + ":")
 		p.memoryFailure(2, programName(*v.Refused), *v.Refused.Error)
 	}
 	p.gap()
 	for _, line := range v.conclusions() {
-		p.flow(0, 2, text(line))
+		p.say(line)
 	}
 	for _, t := range v.Needed {
 		if !v.on(t).Result.Runs() {

@@ -130,7 +130,7 @@ func (v JUnitView) verdict() string {
 	if !used {
 		return ""
 	}
-	return prose.Stop(prose.Capital(found.String())) + "\n"
+	return prose.Sentence(found.String()) + "\n"
 }
 
 // commandSuite is that of the command itself.

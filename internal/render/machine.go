@@ -85,7 +85,7 @@ func (v MachineView) draw(p *page) {
 			continue
 		}
 		h.Name = "This machine"
-		p.flow(0, 2, text(hostWords(h)))
+		p.say(hostWords(h))
 		for _, g := range h.GPUs {
 			p.gap()
 			p.statusGPU(f, g)
@@ -218,7 +218,7 @@ func (v MachineView) gpuName(uuid string) string {
 func (p *page) waiting(v MachineView) {
 	for _, h := range v.Live.Hosts {
 		for i, w := range h.Queue {
-			p.flow(0, 2, text(fmt.Sprintf("%d. %s waits for room on GPU %s", i+1, w.User, prose.Or(each(w.GPUs, v.gpuName)))))
+			p.say(fmt.Sprintf("%d. %s waits for room on GPU %s", i+1, w.User, prose.Or(each(w.GPUs, v.gpuName))))
 		}
 	}
 }
@@ -247,8 +247,8 @@ func (p *page) machineSummary(v MachineView) {
 	said += given(sessions, ", "+prose.Count(sessions, "session")) +
 		given(foreign, "; "+prose.Count(foreign, "slice")+" of no project")
 	p.gap()
-	p.flow(0, 2, text(said+"."))
-	p.flow(0, 2, text("This folder has no project: cosplay init writes one; cosplay history shows what happened on this machine."))
+	p.say(said + ".")
+	p.say("This folder has no project: cosplay init writes one; cosplay history shows what happened on this machine.")
 }
 
 func (v MachineView) data() any {

@@ -45,7 +45,7 @@ func (v MatrixView) draw(p *page) {
 	}
 	p.table(t)
 	p.gap()
-	p.flow(0, 2, text(v.summary()))
+	p.say(v.summary())
 }
 
 func (v MatrixView) cells(c Choice) []line {

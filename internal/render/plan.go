@@ -93,8 +93,8 @@ func (p *page) down(all []resource.Expired) {
 		p.gap()
 	}
 	for _, e := range all {
-		p.flow(0, 2, text(fmt.Sprintf("%s expired at %s (%s). It stays down until its block is edited, or: cosplay extend %s 4h",
-			e.Address, e.At, e.Why, e.Address.Short())))
+		p.say(fmt.Sprintf("%s expired at %s (%s). It stays down until its block is edited, or: cosplay extend %s 4h",
+			e.Address, e.At, e.Why, e.Address.Short()))
 	}
 }
 
@@ -177,7 +177,7 @@ func (p *page) leftovers(v PlanView) {
 		t.add(inked(removed, "-"), text(resource.BodyName(c.Session)), inked(dim, what))
 	}
 	p.gap()
-	p.flow(0, 2, text("Leftovers of interrupted runs, of sessions that the state does not know:"))
+	p.say("Leftovers of interrupted runs, of sessions that the state does not know:")
 	p.table(t)
 }
 
@@ -229,7 +229,7 @@ func (p *page) summary(v PlanView) {
 	default:
 		p.flow(0, 2, join(inked(strong, "Plan: "), t.words(), text(untouched(v))))
 		if len(v.Plan.Diff.Stuck) > 0 && !v.Destroy {
-			p.flow(0, 2, text(stuckWords(v.Plan.Diff)))
+			p.say(stuckWords(v.Plan.Diff))
 		}
 	}
 	if v.Applying {
@@ -260,7 +260,7 @@ func untouched(v PlanView) string {
 // next suggests a command. plan and apply need the values of sensitive variables, which cosplay does not print.
 func (p *page) next(command string) {
 	if len(p.Secrets) > 0 && (strings.HasPrefix(command, "cosplay plan") || strings.HasPrefix(command, "cosplay apply")) {
-		p.flow(0, 2, text("The next command needs "+config.GiveAgain(p.Secrets)+". cosplay does not print or save a sensitive value."))
+		p.say("The next command needs " + config.GiveAgain(p.Secrets) + ". cosplay does not print or save a sensitive value.")
 	}
 	p.flow(0, 6, join(inked(strong, "Next:"), text(" "+command)))
 }
@@ -309,26 +309,7 @@ func (t tally) counts() []counted {
 
 // nothingToDo reports that nothing changes, and what cosplay leaves alone.
 func (p *page) nothingToDo(v PlanView) {
-	said := "Everything is as " + v.Config + " says."
-	switch {
-	case v.Plan.Partial && len(v.Plan.Diff.Stuck) == 0:
-		said = "What is not left out is as " + v.Config + " says."
-	case v.Destroy:
-		said = "There is nothing of this project left to destroy."
-		if len(v.Plan.Diff.Unrestored()) > 0 {
-			said = "What is left of this project cannot be restored now."
-		}
-	case len(v.Plan.Diff.Stuck) > 0:
-		said = stuckWords(v.Plan.Diff)
-	case slices.ContainsFunc(v.Plan.Diff.Drift, diff.Drift.NoGPU):
-		said = "What is on a GPU that is unusable or missing is left as it is until the GPU answers again."
-	case v.Plan.Diff.Drifted() && !slices.ContainsFunc(v.Plan.Diff.Drift, func(d diff.Drift) bool { return d.Class != diff.LifetimeEnded && !d.Informational }):
-		said = "apply does not end sessions that have expired; cosplay expire does."
-	case v.Plan.Diff.Drifted() && !slices.ContainsFunc(v.Plan.Diff.Drift, func(d diff.Drift) bool { return !d.EndsPrograms() && !d.Informational }):
-		said = "What has drifted is left as it is: apply does not stop the programs of a session for it."
-	case v.Plan.Diff.Drifted():
-		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
-	}
+	said := unchangedWords(v)
 	if !v.Plan.Diff.Drifted() { // otherwise the drift has reported it
 		said = strings.TrimSpace(said + " " + leftAlone(v, true))
 	}
@@ -340,6 +321,34 @@ func (p *page) nothingToDo(v PlanView) {
 	if !v.Applying {
 		p.next(applyNext(v))
 	}
+}
+
+// unchangedWords state why a plan changes nothing.
+func unchangedWords(v PlanView) string {
+	d := v.Plan.Diff
+	all := func(is func(diff.Drift) bool) bool { // the drift that is not informational
+		return d.Drifted() && !slices.ContainsFunc(d.Drift, func(one diff.Drift) bool { return !one.Informational && !is(one) })
+	}
+	switch {
+	case v.Plan.Partial && len(d.Stuck) == 0:
+		return "What is not left out is as " + v.Config + " says."
+	case v.Destroy && len(d.Unrestored()) > 0:
+		return "What is left of this project cannot be restored now."
+	case v.Destroy:
+		return "There is nothing of this project left to destroy."
+	case len(d.Stuck) > 0:
+		return stuckWords(d)
+	case slices.ContainsFunc(d.Drift, diff.Drift.NoGPU):
+		return "What is on a GPU that is unusable or missing is left as it is until the GPU answers again."
+	case all(func(one diff.Drift) bool { return one.Class == diff.LifetimeEnded }):
+		return "apply does not end sessions that have expired; cosplay expire does."
+	case all(diff.Drift.EndsPrograms):
+		return "What has drifted is left as it is: apply does not stop the programs of a session for it."
+	case d.Drifted():
+		return "What has drifted is left as it is: neighbours or the manage line forbid a change, " +
+			"or nothing asks for it (--verbose shows the settings)."
+	}
+	return "Everything is as " + v.Config + " says."
 }
 
 // stuckWords names the unfinished sessions that a plan cannot complete.

@@ -63,7 +63,7 @@ func (v ResetView) Empty() bool {
 func Reset(w io.Writer, s Style, v ResetView) {
 	p := newPage(s)
 	if v.Complaint != "" {
-		p.flow(0, 2, text(prose.Stop(prose.Capital(v.Complaint))+" Its valid part and the folders of simulated hosts name the hosts."))
+		p.say(prose.Sentence(v.Complaint) + " Its valid part and the folders of simulated hosts name the hosts.")
 	}
 	if v.Fault != "" {
 		p.lead(0, drifted, "The state cannot be used:", prose.Stop(v.Fault)+" The hosts' ledgers, labels and session folders show what this project has.")
@@ -74,7 +74,7 @@ func Reset(w io.Writer, s Style, v ResetView) {
 	}
 	if n := len(v.Killed); n > 0 {
 		p.gap()
-		p.flow(0, 2, text("Leftovers of "+prose.Count(n, "cosplay run")+" that "+prose.Choose(n, "was", "were")+" killed here: "+strings.Join(v.Killed, ", ")))
+		p.say("Leftovers of " + prose.Count(n, "cosplay run") + " that " + prose.Choose(n, "was", "were") + " killed here: " + strings.Join(v.Killed, ", "))
 	}
 	p.failures(v.Failures)
 	p.gap()
@@ -221,13 +221,13 @@ func (v ResetDoneView) draw(p *page) {
 	}
 	p.movedAside(v.Aside)
 	if v.Left {
-		p.flow(0, 2, text("A new state has what this project still holds: "+v.State))
+		p.say("A new state has what this project still holds: " + v.State)
 	}
 }
 
 // movedAside lists where the files of an old state are now.
 func (p *page) movedAside(paths []string) {
 	for _, path := range paths {
-		p.flow(0, 2, text("moved aside: "+path))
+		p.say("moved aside: " + path)
 	}
 }

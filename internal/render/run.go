@@ -54,10 +54,10 @@ func Ran(w io.Writer, s Style, v RanView) {
 		own[a] = v.Target
 	}
 	for _, j := range judge(v.Used, own, v.Targets) {
-		p.flow(0, 2, inked(strong, prose.Stop(prose.Capital(j.verdict.String()))))
+		p.flow(0, 2, inked(strong, prose.Sentence(j.verdict.String())))
 	}
 	if !v.Report.Empty() {
-		p.flow(0, 2, text(prose.Stop(reportWords(v.Report))))
+		p.say(prose.Stop(reportWords(v.Report)))
 		p.reasons(v.Report)
 	}
 	for _, f := range v.Result.Failures {
@@ -132,7 +132,7 @@ func (p *page) verdicts(all []judged, reports map[resource.Address]resource.Repo
 		}
 	}
 	if more := len(all) - mostVerdicts; more > 0 {
-		p.flow(0, 2, text(fmt.Sprintf("... and of %d more, which --json lists.", more)))
+		p.say(fmt.Sprintf("... and of %d more, which --json lists.", more))
 	}
 	p.gap()
 }

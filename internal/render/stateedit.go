@@ -40,7 +40,7 @@ func (v MovedView) draw(p *page) {
 	p.table(t)
 	warn := func(all []resource.Address, has, then string) {
 		if len(all) > 0 {
-			p.flow(0, 2, text("The configuration "+has+" "+resource.AddressNames(all, 1)+": the next apply "+then))
+			p.say("The configuration " + has + " " + resource.AddressNames(all, 1) + ": the next apply " + then)
 		}
 	}
 	warn(missing, "has no", "removes what is not in it. Write it there first.")
@@ -77,7 +77,7 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 		commands = append(commands, v.removal(one)...)
 	}
 	if len(t.rows) > 0 {
-		p.flow(0, 2, text("What these sessions have stays as it is, and cosplay will no longer know it:"))
+		p.say("What these sessions have stays as it is, and cosplay will no longer know it:")
 		p.table(t)
 	}
 	p.commands("To remove it by hand:", commands)
@@ -188,10 +188,10 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	if v.Fault != "" {
 		p.lead(0, drifted, "The state cannot be used:", prose.Stop(v.Fault))
 	} else {
-		p.flow(0, 2, text("There is no state "+v.State+"."))
+		p.say("There is no state " + v.State + ".")
 	}
-	p.flow(0, 2, text(fmt.Sprintf("Rebuilt from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
-		resource.ShortLineage(v.Prior.Lineage), prose.Count(len(v.Prior.Sessions), "session"), prose.Count(len(v.Prior.GPUs), "GPU"))))
+	p.say(fmt.Sprintf("Rebuilt from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
+		resource.ShortLineage(v.Prior.Lineage), prose.Count(len(v.Prior.Sessions), "session"), prose.Count(len(v.Prior.GPUs), "GPU")))
 	t := &table{indent: 2, columns: slices.Concat(sessionColumn(), textColumns("SLICE", "GPU"), proseColumn("RUNS IN"))}
 	for _, one := range v.Prior.Sessions {
 		runs := "-"
@@ -318,11 +318,11 @@ type InterruptedRun struct {
 func (v UnlockView) draw(p *page) {
 	p.lead(0, strong, "There is nothing to unlock.", "No process holds the lock of "+v.State+": a lock ends with its process.")
 	if v.Removed {
-		p.flow(0, 2, text(fmt.Sprintf("Removed the note of %s, which has ended.", v.Note)))
+		p.say(fmt.Sprintf("Removed the note of %s, which has ended.", v.Note))
 	}
 	if v.Interrupted != nil {
-		p.flow(0, 2, text(fmt.Sprintf("A run that began at %s was interrupted, with %s done and %d open. The next command that reads the hosts takes over what it did.",
-			v.Interrupted.Begun.Local().Format(time.DateTime), prose.Count(v.Interrupted.Done, "step"), v.Interrupted.Open)))
+		p.say(fmt.Sprintf("A run that began at %s was interrupted, with %s done and %d open. The next command that reads the hosts takes over what it did.",
+			v.Interrupted.Begun.Local().Format(time.DateTime), prose.Count(v.Interrupted.Done, "step"), v.Interrupted.Open))
 		p.next(suggest("plan", v.Flags))
 	}
 }

@@ -236,7 +236,7 @@ func (p *page) oldFacades(v VerifyView) {
 		if old := words(g[0]); old != "" {
 			p.gap()
 			on := each(g, func(s VerifiedSession) resource.Address { return s.Session.Address })
-			p.flow(0, 2, text(resource.AddressNames(on, 3)+prose.Choose(len(on), " has", " have")+old))
+			p.say(resource.AddressNames(on, 3) + prose.Choose(len(on), " has", " have") + old)
 		}
 	}
 }

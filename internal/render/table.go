@@ -52,6 +52,9 @@ const leastProse = 24
 
 func (t *table) add(cells ...line) { t.rows = append(t.rows, row{cells: cells}) }
 
+// texts adds a row of plain cells.
+func (t *table) texts(cells ...string) { t.add(each(cells, text)...) }
+
 // fact adds a row with a name and a value, unless the value is empty.
 func (t *table) fact(name, value string) {
 	if value != "" {
@@ -63,21 +66,15 @@ func (t *table) across(indent int, l line) {
 	t.rows = append(t.rows, row{across: l, indent: indent})
 }
 
-// titled reports whether a column has a heading.
-func (t *table) titled() bool {
-	return slices.ContainsFunc(t.columns, func(c column) bool { return c.title != "" })
-}
-
 // table writes a table.
 func (p *page) table(t *table) {
 	if len(t.rows) == 0 {
 		return
 	}
 	t = t.squeezed(p.width())
-	rows := t.headed()
-	widths := t.widths(rows)
+	widths := t.widths()
 	bands := t.bands(widths, p.width())
-	for _, r := range rows {
+	for _, r := range t.headed() {
 		if r.cells == nil {
 			p.flow(t.indent+r.indent, t.indent+r.indent+2, r.across)
 			continue
@@ -90,7 +87,7 @@ func (p *page) table(t *table) {
 
 // headed returns the rows with the headings before them.
 func (t *table) headed() []row {
-	if !t.titled() {
+	if !slices.ContainsFunc(t.columns, func(c column) bool { return c.title != "" }) {
 		return t.rows
 	}
 	head := row{cells: each(t.columns, func(c column) line { return inked(dim, c.title) })}
@@ -116,7 +113,7 @@ func (t *table) squeezed(screen int) *table {
 }
 
 func (t *table) fits(screen int) bool {
-	return len(t.bands(t.widths(t.headed()), screen)) == 1
+	return len(t.bands(t.widths(), screen)) == 1
 }
 
 // narrow is the table with small gaps and brief cells.
@@ -147,24 +144,20 @@ func (t *table) without(title string) *table {
 	return out
 }
 
-// widths is the width of each column; 0 for an empty column.
-func (t *table) widths(rows []row) []int {
+// widths is the width of each column; 0 for an empty column, whatever its title.
+func (t *table) widths() []int {
 	widths := make([]int, len(t.columns))
-	for _, r := range rows {
+	for _, r := range t.rows {
 		for i, c := range r.cells {
 			widths[i] = max(widths[i], c.width())
 		}
 	}
 	for i, c := range t.columns {
-		if c.title != "" && !t.filled(i) {
-			widths[i] = 0
+		if widths[i] > 0 {
+			widths[i] = max(widths[i], columns(c.title))
 		}
 	}
 	return widths
-}
-
-func (t *table) filled(column int) bool {
-	return slices.ContainsFunc(t.rows, func(r row) bool { return column < len(r.cells) && r.cells[column].width() > 0 })
 }
 
 // band is a run of columns on one line.
@@ -237,12 +230,10 @@ func (p *page) band(t *table, b band, r row, widths []int) {
 // prose ends a row with a cell that takes several lines.
 func (p *page) prose(indent, used int, before, cell line) {
 	room := p.width() - indent - used
-	for i, l := range wrap(cell, room, room) {
-		if i == 0 {
-			p.print(indent, join(before, l))
-		} else {
-			p.print(indent+used, l)
-		}
+	lines := wrap(cell, room, room)
+	p.print(indent, join(before, lines[0]))
+	for _, l := range lines[1:] {
+		p.print(indent+used, l)
 	}
 }
 

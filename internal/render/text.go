@@ -118,12 +118,9 @@ func trimmed(l line) line {
 
 // flow writes prose, broken at blanks; later lines hang at their own indent.
 func (p *page) flow(indent, hang int, l line) {
-	for i, one := range wrap(l, p.width()-indent, p.width()-hang) {
-		if i == 0 {
-			p.print(indent, one)
-		} else {
-			p.print(hang, one)
-		}
+	for _, one := range wrap(l, p.width()-indent, p.width()-hang) {
+		p.print(indent, one)
+		indent = hang
 	}
 }
 
@@ -137,13 +134,10 @@ func (p *page) lead(indent int, i ink, words, rest string) {
 
 // wrap breaks a line into lines of at most so many columns. A word that is longer than a line stays whole, so that it
 // can be copied.
-func wrap(l line, first, rest int) []line {
-	var (
-		lines   []line
-		current line
-		used    int
-		room    = first
-	)
+func wrap(l line, room, rest int) []line {
+	var lines []line
+	var current line
+	used := 0
 	for _, w := range withUnits(splitWords(l)) {
 		n := w.width()
 		switch {

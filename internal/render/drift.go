@@ -25,15 +25,8 @@ func NoDrift(w io.Writer, s Style, v PlanView) {
 // Drift shows what was changed outside of cosplay, and writes nothing where nothing was that counts. What an apply
 // has left unfinished counts too.
 func Drift(w io.Writer, s Style, v PlanView) {
-	if !v.Plan.Diff.NotAsApplied() && len(v.Notes) == 0 {
-		return
-	}
 	p := newPage(s)
 	p.caughtUp(v)
-	if !v.Plan.Diff.NotAsApplied() {
-		p.flush(w)
-		return
-	}
 	if v.Plan.Diff.Drifted() {
 		p.drift(v)
 		if !v.Quiet {
@@ -41,8 +34,10 @@ func Drift(w io.Writer, s Style, v PlanView) {
 		}
 		p.gap()
 	}
-	p.unfinished(v)
-	p.next(suggest(repairedBy(v.Plan.Diff), v.Flags))
+	if v.Plan.Diff.NotAsApplied() {
+		p.unfinished(v)
+		p.next(suggest(repairedBy(v.Plan.Diff), v.Flags))
+	}
 	p.flush(w)
 }
 
@@ -134,7 +129,7 @@ func driftFrom(d diff.Drift, live resource.Live) string {
 // placement of its slice.
 func driftReads(d diff.Drift) string {
 	if d.Session == nil {
-		return fmt.Sprint(d.Class, d.Host, words.Value(d.From, resource.Live{}), words.Value(d.To, resource.Live{}), d.Since)
+		return fmt.Sprint(d.Class, d.Host, valueWords(d.From), valueWords(d.To), d.Since)
 	}
 	return fmt.Sprint(d.Class, d.Host, d.Session.Name, words.Drifted(d), words.CauseAndAge(d))
 }

@@ -21,10 +21,8 @@ func (events EventsView) draw(p *page) {
 	t := &table{gap: 2, columns: make([]column, 5)}
 	for _, e := range events {
 		what := text(p.eventWords(e))
-		if e.Outcome != "done" && e.Why != "" {
-			what = join(what, text("; "), inked(removed, e.Outcome+":"), text(" "+e.Why))
-		} else if e.Outcome != "done" {
-			what = join(what, text("; "), inked(removed, e.Outcome))
+		if e.Outcome != "done" {
+			what = join(what, text("; "), inked(removed, e.Outcome+given(e.Why, ":")), text(given(e.Why, " "+e.Why)))
 		}
 		t.add(text(secondOf(e.Time)), text(actorWords(e)), text(cmp.Or(e.Project, "-")), text(gpuWords(e)), what)
 	}

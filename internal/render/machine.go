@@ -131,9 +131,8 @@ func (v MachineView) withLocks() StatusView {
 // tenantTable lists each session of each project; of a project whose state the user cannot read, its slices.
 func (p *page) tenantTable(v MachineView) {
 	t := &table{columns: textColumns("USER", "PROJECT", "SESSION", "TARGET", "GPU", "SLICE", "SINCE", "LEFT"), spare: []string{"TARGET"}}
-	hidden := false
-	for _, one := range v.tenants() {
-		hidden = hidden || errors.Is(one.hidden, fs.ErrPermission)
+	all := v.tenants()
+	for _, one := range all {
 		first := true
 		add := func(session line, target, gpu, slice, since string, left line) {
 			who, where := text(one.User), text(one.where())
@@ -166,10 +165,10 @@ func (p *page) tenantTable(v MachineView) {
 		}
 	}
 	p.table(t)
-	if hidden {
+	if slices.ContainsFunc(all, func(t *tenant) bool { return errors.Is(t.hidden, fs.ErrPermission) }) {
 		p.flow(0, 2, inked(dim, "? = in a state that only its user and root can read: sudo cosplay status"))
 	}
-	for _, one := range v.tenants() {
+	for _, one := range all {
 		if note := one.note(); note != nil {
 			p.flow(0, 2, join(text(one.where()+": "), note))
 		}

@@ -3,11 +3,14 @@ package render
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // given is the text of a value; "" if it is zero.
@@ -17,6 +20,14 @@ func given[T comparable](value T, words string) string {
 	}
 	return words
 }
+
+// present are the texts that are not empty.
+func present(all ...string) []string {
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// valueWords writes a value that names no GPU of a host.
+func valueWords(v diff.Value) string { return words.Value(v, resource.Live{}) }
 
 // times writes a tensor ratio: "x4.0"; nothing where the target has none.
 func times(ratio float64) string {

@@ -95,7 +95,8 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	case image:
 		p.flow(2, 4, text("no session was created from it; the engine keeps what it has of it for the next try."))
 	case f.Left != nil:
-		message, kept := p.known(words.Failure(f.Left.Step, f.Left.Err, v.Live)), "What is left of "+what+" is in the state; cosplay destroy removes it."
+		message := p.known(words.Failure(f.Left.Step, f.Left.Err, v.Live))
+		kept := "What is left of " + what + " is in the state; cosplay destroy removes it."
 		if strings.Contains(message, "\n") {
 			message = strings.TrimRight(message, "\n") + "\n" + kept
 		} else {
@@ -257,14 +258,15 @@ func (t tally) done(destroy bool) []string {
 // leftAsItIs reports settings that were not restored.
 func (p *page) leftAsItIs(v AppliedView) {
 	for _, c := range v.Plan.Diff.GPUs {
+		if !c.GiveBack {
+			continue
+		}
 		for _, f := range c.Kept {
-			if c.GiveBack {
-				verb := "stays"
-				if f.Kind == diff.FieldSettings {
-					verb = "stay"
-				}
-				p.say(fmt.Sprintf("%s: %s %s %s: %s", words.GPU(v.Live, c.Host, c.UUID), words.Field(f), verb, words.Value(f.From, v.Live), prose.Stop(words.Setting(f))))
+			what, verb := words.GPU(v.Live, c.Host, c.UUID)+": "+words.Field(f), " stays "
+			if f.Kind == diff.FieldSettings {
+				verb = " stay "
 			}
+			p.say(what + verb + words.Value(f.From, v.Live) + ": " + prose.Stop(words.Setting(f)))
 		}
 	}
 }
@@ -339,16 +341,17 @@ func (v AppliedView) byHand(f apply.Failure) (none prose.Advice) {
 		command = "sudo nvidia-smi " + words.SMI(op.GPU, op.Setting, op.Value)
 		if op.Setting == resource.SMClock && v.givesBack(op.GPU) {
 			// NVML cannot read a lock: only a reboot proves that there is none.
-			return prose.Advice{What: "Without this call cosplay cannot restore the SM clock", Fix: "reboot the machine, which lifts the lock, then run " + together(again) +
-				" again. Without a reboot: run " + together(command) + ", then " + together(abandon)}
+			return prose.Advice{What: "Without this call cosplay cannot restore the SM clock",
+				Fix: "reboot the machine, which lifts the lock, then run " + together(again) + " again. Without a reboot: run " +
+					together(command) + ", then " + together(abandon)}
 		}
 	default: // a user cannot repeat it
 	}
 	if command == "" || !v.givesBack(f.Step.Group) {
 		return none
 	}
-	return prose.Advice{What: "Without this call cosplay cannot restore the setting", Fix: "run " + together(command) + reboot + ". Then run " + together(again) +
-		" again. To release the GPU as it is: " + together(abandon)}
+	return prose.Advice{What: "Without this call cosplay cannot restore the setting",
+		Fix: "run " + together(command) + reboot + ". Then run " + together(again) + " again. To release the GPU as it is: " + together(abandon)}
 }
 
 // givesBack reports whether the plan restores a GPU.

@@ -33,8 +33,8 @@ func (v TargetsView) draw(p *page) {
 	for _, group := range grouped(targets, func(t resource.Target) string { return t.Architecture }) {
 		t.across(0, inked(strong, prose.Capital(group[0].Architecture)))
 		for _, one := range group {
-			t.add(text("  "+one.Key), text(fmt.Sprint(one.SMs)), text(mib(one.MemoryMiB)), text(fmt.Sprintf("%.1f", one.FP32TFLOPS)),
-				text(fmt.Sprintf("%.0f GB/s", one.BandwidthGBs)), text(tensor(one.TensorFP16TFLOPS)), text(fmt.Sprintf("%d W", one.PowerW)), text(fmt.Sprint(one.Year)))
+			t.texts("  "+one.Key, fmt.Sprint(one.SMs), mib(one.MemoryMiB), fmt.Sprintf("%.1f", one.FP32TFLOPS),
+				fmt.Sprintf("%.0f GB/s", one.BandwidthGBs), tensor(one.TensorFP16TFLOPS), fmt.Sprintf("%d W", one.PowerW), fmt.Sprint(one.Year))
 		}
 	}
 	p.table(t)
@@ -135,7 +135,7 @@ type FitView struct {
 }
 
 func (v FitView) draw(p *page) {
-	title := fmt.Sprintf(" on %s, tolerance %s %%, %s", v.Model.Name, hundredths(v.Options.Tolerance), cmp.Or(preferWords[v.Options.Prefer], preferWords[resource.PreferFP32]))
+	title := " on " + v.Model.Name + ", " + optionWords(v.Options)
 	if v.Options.MaxError != nil {
 		title += fmt.Sprintf(", at most %s %% off", hundredths(*v.Options.MaxError))
 	}
@@ -206,6 +206,12 @@ func hundredths(ratio float64) string { return fmt.Sprintf("%.4g", 100*ratio) }
 
 var preferWords = map[resource.Preference]string{
 	resource.PreferFP32: "FP32 first", resource.PreferBandwidth: "bandwidth first", resource.PreferBalanced: "FP32 and bandwidth alike",
+}
+
+// optionWords are the preferences that choose a fit.
+func optionWords(o resource.FitOptions) string {
+	prefer := cmp.Or(o.Prefer, resource.PreferFP32)
+	return fmt.Sprintf("tolerance %s %%, %s", hundredths(o.Tolerance), preferWords[prefer])
 }
 
 func (p *page) fitTable(v FitView) {

@@ -214,7 +214,7 @@ func before(live resource.Live, c diff.SessionChange) (was string, others []diff
 			others = append(others, f)
 		}
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", "), others
+	return strings.Join(present(parts...), ", "), others
 }
 
 // slicesApart names the slice that a session had, with its slot if the profile is the same.

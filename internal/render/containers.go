@@ -92,10 +92,7 @@ func containerWords(b resource.ContainerSpec) string {
 	for _, p := range b.Ports {
 		parts = append(parts, "port "+p.String())
 	}
-	for i := range parts {
-		parts[i] = together(parts[i])
-	}
-	return strings.Join(parts, hard+hard+" ")
+	return strings.Join(each(parts, together), hard+hard+" ")
 }
 
 // containerReads is the text that containers which read alike have in common: all but the number of the port.
@@ -128,7 +125,7 @@ func keptWords(drift []diff.Drift) string {
 		what := words.Drifted(d)
 		thing := what + " of before"
 		if d.Class == diff.DisguiseOutdated && d.Kind == diff.FieldFacades {
-			thing = what + " of " + words.Value(d.From, resource.Live{})
+			thing = what + " of " + valueWords(d.From)
 		}
 		switch d.Class {
 		case diff.ImageMoved, diff.ImageOffered:
@@ -138,7 +135,7 @@ func keptWords(drift []diff.Drift) string {
 		case diff.SecretsInEnv:
 			thing = what + " in the container's environment, where docker inspect shows them, until replaced: cosplay apply --replace."
 		case diff.BodyLimited:
-			thing = what + " of " + words.Value(d.To, resource.Live{}) + ", by docker update, until recreated: cosplay apply --replace."
+			thing = what + " of " + valueWords(d.To) + ", by docker update, until recreated: cosplay apply --replace."
 		default:
 			continue
 		}

@@ -51,9 +51,12 @@ func (v FitsView) on(t resource.Target) capacity.Verdict {
 	return v.Verdicts[slices.IndexFunc(v.Verdicts, func(o capacity.Verdict) bool { return o.Card.Has(t.Key) })]
 }
 
+// runs reports whether the command runs on a GPU.
+func (v FitsView) runs(t resource.Target) bool { return v.on(t).Result.Runs() }
+
 // Passes reports whether a GPU runs the command, and all that it has to run on do.
 func (v FitsView) Passes() bool {
-	return v.Broken == nil && v.smallest() != nil && !slices.ContainsFunc(v.Needed, func(t resource.Target) bool { return !v.on(t).Result.Runs() })
+	return v.Broken == nil && v.smallest() != nil && count(v.Needed, v.runs) == len(v.Needed)
 }
 
 // Fits shows the table of memory sizes, what took the memory, and the smallest card.
@@ -76,7 +79,7 @@ func (v FitsView) draw(p *page) {
 		p.say(line)
 	}
 	for _, t := range v.Needed {
-		if !v.on(t).Result.Runs() {
+		if !v.runs(t) {
 			p.flow(0, 2, inked(removed, fmt.Sprintf("%s does not run on %s, which --need names.", v.Command, together(CardName(t)))))
 		}
 	}
@@ -103,7 +106,8 @@ func (b BrokenRun) words(command string) string {
 	case b.NotRun:
 		return "No session could be created. Fix: see the reason above; --on chooses other GPUs."
 	case b.Code == 0:
-		return command + " ended well and used no GPU memory, so that nothing is known. Without a GPU, cosplay counts PyTorch's memory. Fix: check that the program uses its device \"cuda\", and the Python that has PyTorch."
+		return command + " ended well and used no GPU memory, so that nothing is known. Without a GPU, cosplay counts PyTorch's memory. " +
+			"Fix: check that the program uses its device \"cuda\", and the Python that has PyTorch."
 	}
 	return fmt.Sprintf("%s fails on %s with exit code %d, and not for lack of memory. Fix: make it run there first.", command, CardName(b.Card), b.Code)
 }
@@ -134,14 +138,16 @@ func (v FitsView) conclusions() (all []string) {
 	if best == nil || v.Compute == "" {
 		return nil
 	}
-	if at := slices.IndexFunc(v.Verdicts, func(o capacity.Verdict) bool { return o.Result == capacity.Fits }); best.Result == capacity.Squeezed && at >= 0 {
+	at := slices.IndexFunc(v.Verdicts, func(o capacity.Verdict) bool { return o.Result == capacity.Fits })
+	if best.Result == capacity.Squeezed && at >= 0 {
 		all = append(all, fmt.Sprintf("Without pressure it runs on %s.", resource.WithArticle(CardName(v.Verdicts[at].Card.Target()))))
 	}
 	if best.Result == capacity.Fits && best.HeadroomMiB() < edgeMiB {
-		all = append(all, fmt.Sprintf("It is close: the driver and the CUDA context of a real GPU can take up to %s more than on a simulated host.", mib(edgeMiB)))
+		all = append(all, "It is close: the driver and the CUDA context of a real GPU can take up to "+mib(edgeMiB)+" more than on a simulated host.")
 	}
 	if v.leastTime(*best) != nil {
-		all = append(all, fmt.Sprintf("%s AT LEAST is of the first card: a bound from its floating point operations and copies at the rates that the maker states, and no forecast.", v.timeOf()))
+		all = append(all, v.timeOf()+" AT LEAST is of the first card: a bound from its floating point operations and copies "+
+			"at the rates that the maker states, and no forecast.")
 	}
 	return all
 }
@@ -180,12 +186,18 @@ type capacityRow struct {
 	names       []string
 }
 
-// rows joins cards whose memory is the same in GiB, as in product names.
-func (v FitsView) rows() (rows []capacityRow) {
+// follows reports whether a card stands in the row of the one before: neither was tried, their memory is the same in
+// GiB, as in product names, and so is the result.
+func follows(o, before capacity.Verdict) bool {
 	gib := func(o capacity.Verdict) float64 { return math.Round(float64(o.Card.MemoryMiB) / 1024) }
+	return !o.Tried && !before.Tried && o.Result == before.Result && gib(o) == gib(before)
+}
+
+// rows joins cards that follow each other.
+func (v FitsView) rows() (rows []capacityRow) {
 	for _, o := range v.Verdicts {
 		names := each(o.Card.Targets, resource.Target.ShortName)
-		if last := len(rows) - 1; last >= 0 && gib(rows[last].most) == gib(o) && rows[last].most.Result == o.Result && rows[last].most.Tried == o.Tried && !o.Tried {
+		if last := len(rows) - 1; last >= 0 && follows(o, rows[last].most) {
 			rows[last].most, rows[last].names = o, append(rows[last].names, names...)
 		} else {
 			rows = append(rows, capacityRow{o, o, names})
@@ -259,9 +271,18 @@ func resultCell(v capacity.Verdict) line {
 	return inked(dim, "not tried")
 }
 
+// results has the key of each result in JSON, and how a run ended.
+var results = map[capacity.Result]struct{ key, trial string }{
+	capacity.Fits: {"fits", "runs"}, capacity.Squeezed: {"under_pressure", "runs"}, capacity.TooSmall: {"does_not_fit", "out of memory"},
+	capacity.Failed: {"failed", "failed"}, capacity.Absent: {"unknown", "no session"}, capacity.Untried: {"unknown", ""},
+}
+
 // TrialWords say how a run on a card ended.
 func TrialWords(t resource.Target, trial capacity.Trial) string {
-	result := map[capacity.Result]string{capacity.Fits: "runs", capacity.Squeezed: "runs, " + brief(trial), capacity.TooSmall: "out of memory", capacity.Failed: "failed", capacity.Absent: "no session"}[trial.Result]
+	result := results[trial.Result].trial
+	if trial.Result == capacity.Squeezed {
+		result += ", " + brief(trial)
+	}
 	return fmt.Sprintf("%s: %s, peak %s, %s", t.ShortName(), result, mib(trial.PeakMiB), secondsWords(trial.Seconds))
 }
 
@@ -299,7 +320,7 @@ func secondsWords(s float64) string {
 func (v FitsView) data() any {
 	out := public.Capacity{Format: public.V1, Command: v.Argv, Compute: v.Compute, PeakMiB: v.PeakMiB, Cards: each(v.Verdicts, v.cardOf),
 		Needed: each(v.Needed, func(t resource.Target) public.NeededCard {
-			return public.NeededCard{Target: t.Key, Runs: v.on(t).Result.Runs()}
+			return public.NeededCard{Target: t.Key, Runs: v.runs(t)}
 		})}
 	if best := v.smallest(); best != nil {
 		t := best.Card.Target()
@@ -318,12 +339,9 @@ func (v FitsView) data() any {
 }
 
 func (v FitsView) cardOf(o capacity.Verdict) public.CapacityCard {
-	results := map[capacity.Result]string{capacity.Fits: "fits", capacity.Squeezed: "under_pressure", capacity.TooSmall: "does_not_fit", capacity.Failed: "failed"}
-	card := public.CapacityCard{MemoryMiB: o.Card.MemoryMiB, Targets: each(o.Card.Targets, func(t resource.Target) string { return t.Key }), Result: results[o.Result], Tried: o.Tried,
+	keys := each(o.Card.Targets, func(t resource.Target) string { return t.Key })
+	card := public.CapacityCard{MemoryMiB: o.Card.MemoryMiB, Targets: keys, Result: results[o.Result].key, Tried: o.Tried,
 		PeakMiB: o.NeedMiB, Seconds: o.Seconds, HeadroomMiB: o.HeadroomMiB(), Caught: o.Caught, Rescued: o.Rescued}
-	if card.Result == "" {
-		card.Result = "unknown"
-	}
 	if bound := v.leastTime(o); bound != nil {
 		card.LeastStep = &public.LeastSecond{Seconds: bound.Seconds, By: bound.By}
 	}

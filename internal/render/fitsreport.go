@@ -23,7 +23,7 @@ func FitsJUnit(v FitsView) ([]byte, error) {
 	answer := v.answer()
 	for _, t := range v.Needed {
 		var failure *junitReason
-		if v.Broken != nil || !v.on(t).Result.Runs() {
+		if v.Broken != nil || !v.runs(t) {
 			failure = &junitReason{Message: v.Command + " does not run on " + CardName(t), Type: "capacity", Text: v.whyNot(answer)}
 		}
 		add(CardName(t), t, failure)

@@ -46,7 +46,8 @@ func (p *page) gpus(v PlanView) {
 // idle reports whether the plan leaves a GPU as it is.
 func (g plannedGPU) idle() bool {
 	changes := func(c diff.SessionChange) bool { return c.Action != diff.NoOp }
-	return len(g.leaving) == 0 && (g.change == nil || g.change.Action == diff.NoOp) && !slices.ContainsFunc(slices.Concat(g.sessions, g.also), changes)
+	return len(g.leaving) == 0 && (g.change == nil || g.change.Action == diff.NoOp) &&
+		!slices.ContainsFunc(g.sessions, changes) && !slices.ContainsFunc(g.also, changes)
 }
 
 // released reports whether the plan gives a GPU back.
@@ -151,7 +152,7 @@ func (g plannedGPU) reads() string {
 	if g.change != nil {
 		add(g.change.Action)
 		for _, f := range slices.Concat(g.change.Fields, g.change.Kept) {
-			add(f.Kind, words.Value(f.From, resource.Live{}), words.Value(f.To, resource.Live{}), words.Setting(f))
+			add(f.Kind, valueWords(f.From), valueWords(f.To), words.Setting(f))
 		}
 	}
 	for _, c := range g.sessions {
@@ -260,17 +261,20 @@ func (p *page) gpuSettings(live resource.Live, g plannedGPU) bool {
 		cells []line
 	}
 	var rows []row
+	add := func(a diff.Action, f diff.Field, arrow, to line, reason string) {
+		cells := []line{sign(a), text(words.Field(f)), text(words.Value(f.From, live)), arrow, to, inked(dim, reason)}
+		rows = append(rows, row{settingPlace(f.Kind), cells})
+	}
 	for _, f := range g.change.Fields {
-		rows = append(rows, row{settingPlace(f.Kind), []line{sign(diff.Update), text(words.Field(f)), text(words.Value(f.From, live)),
-			inked(dim, p.arrow()), text(words.Value(f.To, live)), inked(dim, words.Setting(f))}})
+		add(diff.Update, f, inked(dim, p.arrow()), text(words.Value(f.To, live)), words.Setting(f))
 	}
 	kept := g.change.Kept
 	if g.change.Action == diff.NoOp && !p.Verbose {
 		kept = nil // the plan that set it has shown it
 	}
 	for _, f := range kept {
-		reason := given(g.released() && f.Kind != diff.FieldWholeGPU, "left as it is: ") + words.Setting(f)
-		rows = append(rows, row{settingPlace(f.Kind), []line{sign(diff.NoOp), text(words.Field(f)), text(words.Value(f.From, live)), nil, nil, inked(dim, reason)}})
+		left := given(g.released() && f.Kind != diff.FieldWholeGPU, "left as it is: ")
+		add(diff.NoOp, f, nil, nil, left+words.Setting(f))
 	}
 	t := &table{columns: []column{{}, {tight: true}, {}, {tight: true}, {tight: true}, {prose: true}}}
 	slices.SortStableFunc(rows, func(a, b row) int { return a.place - b.place })

@@ -79,7 +79,7 @@ func JUnit(v JUnitView) ([]byte, error) {
 	for _, p := range v.Report.Programs {
 		reason := v.failureOf(p)
 		shown = shown || reason != nil
-		suites.add(v.suite(programName(p), moment(p.Start), time.Duration(p.Took()*float64(time.Second)), reason, v.programProperties(p)))
+		suites.add(v.suite(programName(p), moment(p.Start), took(p), reason, v.programProperties(p)))
 	}
 	if !v.Ran || len(suites.Suites) == 0 || v.Code != 0 && !shown {
 		suites.add(v.commandSuite())

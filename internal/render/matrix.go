@@ -32,8 +32,7 @@ type Choice struct {
 
 // Matrix shows what a GPU is worth as each target.
 func (v MatrixView) draw(p *page) {
-	p.flow(0, 2, join(inked(strong, v.Model.Name), text(fmt.Sprintf(", tolerance %s %%, %s", hundredths(v.Options.Tolerance), preferWords[v.Options.Prefer])),
-		inked(dim, "  ("+v.Where+")")))
+	p.flow(0, 2, join(inked(strong, v.Model.Name), text(", "+optionWords(v.Options)), inked(dim, "  ("+v.Where+")")))
 	p.gap()
 	t := &table{gap: 2, columns: slices.Concat(textColumns("TARGET"), figureColumns("VRAM"), textColumns("SLICE"), fitColumns()),
 		spare: []string{"SHARE", "SMs", "GB/s", "TFLOPS", "VRAM"}}

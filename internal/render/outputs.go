@@ -151,8 +151,8 @@ func (p *page) outputChanges(all []diff.OutputChange) {
 	p.gap()
 	p.print(0, inked(strong, "Changes to outputs:"))
 	for i, lines := range outputChangeLines(all, p.arrow()) {
-		sign := map[diff.Action]line{diff.Create: inked(added, "+"), diff.Update: inked(changed, "~"), diff.Delete: inked(removed, "-")}[all[i].Action]
-		p.print(2, join(sign, text(" "+lines[0])))
+		sign := signs[all[i].Action]
+		p.print(2, join(inked(sign.ink, sign.sign), text(" "+lines[0])))
 		for _, more := range lines[1:] {
 			p.print(4, text(more))
 		}

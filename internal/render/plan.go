@@ -232,10 +232,9 @@ func (p *page) summary(v PlanView) {
 			p.say(stuckWords(v.Plan.Diff))
 		}
 	}
-	if v.Applying {
-		return
+	if !v.Applying {
+		p.next(applyNext(v))
 	}
-	p.next(applyNext(v))
 }
 
 // applyNext is the command that carries a plan out.
@@ -358,8 +357,7 @@ func stuckWords(d diff.Diff) string {
 
 // leftAlone reports what is not as it was and what cosplay leaves alone.
 func leftAlone(v PlanView, planned bool) string {
-	all := []string{foreignWords(v), restingWords(v), keptWords(v.Plan.Diff.Drift), information(v, planned)}
-	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " ")
+	return strings.Join(present(foreignWords(v), restingWords(v), keptWords(v.Plan.Diff.Drift), information(v, planned)), " ")
 }
 
 // restingWords reports the sessions that cosplay stop has stopped.

@@ -162,7 +162,7 @@ func (v ResetDoneView) data() any {
 func resetProjectOf(r ResetResult) public.ResetProject {
 	changes, live := r.Round.Plan.Diff, r.Round.Live
 	return public.ResetProject{Lineage: r.Round.Holder.Lineage, User: r.Round.Holder.User, State: r.Round.Holder.State, Own: r.Round.Own,
-		Sessions: each(changes.Sessions, func(c diff.SessionChange) string { return c.Address.String() }), GPUs: gpuChangesJSON(live, changes.GPUs), Unproven: each(r.Round.Unproven, containerOf),
+		Sessions: addresses(addressesOf(changes.Sessions)), GPUs: gpuChangesJSON(live, changes.GPUs), Unproven: each(r.Round.Unproven, containerOf),
 		Notes: words.Notes(r.Round.Notes, live), Done: list(r.Result.Done), NotTried: ids(r.Result.NotTried)}
 }
 

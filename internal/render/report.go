@@ -42,8 +42,8 @@ func (v ReportView) draw(p *page) {
 
 func (p *page) report(r resource.Report) {
 	work := figureColumns("PID", "PEAK", "FLOP", "LAUNCHES", "TO GPU", "TO HOST", "BETWEEN")
-	t := &table{indent: 2, columns: slices.Concat(textColumns("PROGRAM"), work, textColumns("STARTED"), figureColumns("TIME"), proseColumn("")),
-		spare: []string{"STARTED", "PID", "TIME", "LAUNCHES"}}
+	columns := slices.Concat(textColumns("PROGRAM"), work, textColumns("STARTED"), figureColumns("TIME"), proseColumn(""))
+	t := &table{indent: 2, columns: columns, spare: []string{"STARTED", "PID", "TIME", "LAUNCHES"}}
 	workCells := func(w resource.Work) []line {
 		between := text(byteWords(w.Between))
 		if r.Total.Between == 0 {
@@ -53,7 +53,7 @@ func (p *page) report(r resource.Report) {
 	}
 	for _, one := range r.Programs {
 		t.add(append([]line{text(programName(one)), text(strconv.Itoa(one.PID)), text(peaksWords(one.Devices))}, append(workCells(one.Work),
-			text(moment(one.Start).Local().Format(time.DateTime)), text(seconds(time.Duration(one.Took()*float64(time.Second)))), endCell(one))...)...)
+			text(moment(one.Start).Local().Format(time.DateTime)), text(seconds(took(one))), endCell(one))...)...)
 	}
 	if r.Earlier+len(r.Programs) > 1 {
 		earlier := given(r.Earlier > 0, "with "+prose.Count(r.Earlier, "earlier program"))
@@ -75,6 +75,14 @@ func (p *page) report(r resource.Report) {
 
 // moment is a Unix time in s.
 func moment(unix float64) time.Time { return time.UnixMilli(int64(unix * 1000)).UTC() }
+
+// stamp is a Unix time in s as RFC 3339.
+func stamp(unix float64) string { return moment(unix).Format(time.RFC3339) }
+
+// took is how long a program has run.
+func took(p resource.ProgramReport) time.Duration {
+	return time.Duration(p.Took() * float64(time.Second))
+}
 
 func programName(p resource.ProgramReport) string {
 	if p.Rank != nil {
@@ -194,11 +202,11 @@ func workOf(w resource.Work) public.Work {
 }
 
 func programOf(p resource.ProgramReport) public.ReportProgram {
-	out := public.ReportProgram{Work: workOf(p.Work), PID: p.PID, Name: p.Name, Rank: p.Rank, Start: moment(p.Start).Format(time.RFC3339), Updated: moment(p.Updated).Format(time.RFC3339),
+	out := public.ReportProgram{Work: workOf(p.Work), PID: p.PID, Name: p.Name, Rank: p.Rank, Start: stamp(p.Start), Updated: stamp(p.Updated),
 		Devices: each(p.Devices, func(d resource.DevicePeak) public.ReportProgramDevice { return public.ReportProgramDevice(d) }), OutOfMemory: p.OutOfMemory,
 		Memory: some(p.Fullest, memoryUseOf), Refused: some(p.Error, memoryFailureOf), Rescued: p.Rescued, Step: (*public.StepWork)(p.Step)}
 	if p.End != 0 {
-		out.End = moment(p.End).Format(time.RFC3339)
+		out.End = stamp(p.End)
 	}
 	if p.Failure != "" {
 		out.Failure = &public.ReportFailure{Type: p.Failure, Text: p.FailureText}

@@ -160,11 +160,11 @@ func (r ResetRound) addSession(t *table, c diff.SessionChange) {
 func (p *page) resetSettings(g diff.GPUChange) {
 	t := &table{indent: 4, gap: 2, columns: []column{{}, {}, {}, {}, {prose: true}}}
 	for _, f := range g.Fields {
-		t.add(inked(replaced, "~"), text(words.Field(f)), text(words.Value(f.From, resource.Live{})), text(p.arrow()), text(words.Value(f.To, resource.Live{})))
+		t.add(inked(replaced, "~"), text(words.Field(f)), text(valueWords(f.From)), text(p.arrow()), text(valueWords(f.To)))
 	}
 	p.table(t)
 	for _, f := range g.Kept {
-		p.flow(4, 6, text(fmt.Sprintf("left as it is: %s (%s); %s", words.Field(f), words.Value(f.From, resource.Live{}), prose.Stop(words.Setting(f)))))
+		p.flow(4, 6, text(fmt.Sprintf("left as it is: %s (%s); %s", words.Field(f), valueWords(f.From), prose.Stop(words.Setting(f)))))
 	}
 }
 

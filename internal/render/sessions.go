@@ -103,13 +103,13 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 		case d.Class == diff.SecretsInEnv:
 			information = append(information, "open secrets")
 		case d.Class == diff.BodyLimited:
-			information = append(information, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
+			information = append(information, words.Drifted(d)+" "+valueWords(d.To))
 		case d.Class == diff.LifetimeEnded:
 			things = append(things, words.Cause(d))
 		case d.Class == diff.BodyReplaced:
 			things = append(things, words.Drifted(d)+" replaced")
 		default:
-			things = append(things, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
+			things = append(things, words.Drifted(d)+" "+valueWords(d.To))
 		}
 	}
 	mark := p.pick("← drift", "<- drift")

@@ -11,7 +11,6 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
-	"cosplay/internal/words"
 )
 
 // StateView is the state: each GPU with its baseline, the settings of cosplay, and its sessions.
@@ -104,7 +103,7 @@ func (p *page) stateContainers(sessions []*resource.PriorSession) {
 func (prior StateView) data() any {
 	return public.State{Format: public.V1, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: prior.BootIDs,
 		GPUs: each(prior.GPUs, stateGPUOf), Sessions: each(prior.Sessions, stateSessionOf), Outputs: each(prior.Outputs, func(o resource.Output) public.StateOutput { return public.StateOutput(o) }),
-		LastRun: prior.LastRun, Missing: each(prior.Missing, resource.Address.String), Expired: each(prior.Expired, expiredOf), Forgotten: prior.Forgotten}
+		LastRun: prior.LastRun, Missing: addresses(prior.Missing), Expired: each(prior.Expired, expiredOf), Forgotten: prior.Forgotten}
 }
 
 // StatePart is a part of a state.
@@ -220,9 +219,9 @@ func addContainer(add func(name, value string), b resource.ContainerSpec) {
 		add("port", p.String())
 	}
 	for _, v := range b.Volumes {
-		add("volume", words.Value(diff.Volumes{v}, resource.Live{}))
+		add("volume", valueWords(diff.Volumes{v}))
 	}
-	add("limits", given(b.Limits, words.Value(diff.Limits(b.Limits), resource.Live{})))
+	add("limits", given(b.Limits, valueWords(diff.Limits(b.Limits))))
 	add("sudo", given(b.Sudo, "without a password"))
 	add("restart", b.Restart)
 }

@@ -73,7 +73,8 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 	var commands []string
 	t := &table{indent: 2, columns: append(sessionColumn(), textColumns("SLICE", "GPU", "MIG UUID")...)}
 	for _, one := range v.Sessions {
-		t.add(text(one.Address.String()), text(one.PlaceWords()), text(strings.Join(prose.Each(one.On(), func(at resource.GPUKey) string { return words.ShortUUID(at.UUID) }), ", ")), text(cmp.Or(sliceUUID(one), "-")))
+		on := each(one.On(), func(at resource.GPUKey) string { return words.ShortUUID(at.UUID) })
+		t.texts(one.Address.String(), one.PlaceWords(), strings.Join(on, ", "), cmp.Or(sliceUUID(one), "-"))
 		commands = append(commands, v.removal(one)...)
 	}
 	if len(t.rows) > 0 {
@@ -198,7 +199,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 		if one.Body != nil {
 			runs = resource.RuntimeNamed(one.Runtime).Body
 		}
-		t.add(text(one.Address.String()), text(one.PlaceWords()), text(words.GPUs(v.Live, one.Session)), text(runs))
+		t.texts(one.Address.String(), one.PlaceWords(), words.GPUs(v.Live, one.Session), runs)
 	}
 	p.table(t)
 	p.unproven(v.Unproven)

@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"cosplay/catalog"
@@ -40,19 +39,10 @@ func (v StatusView) draw(p *page) {
 // statusGPU shows a GPU's settings as they are, its slots and what has drifted.
 func (p *page) statusGPU(v fleet, g resource.GPU) {
 	m := v.slotMap(g)
-	items := []string{clockWords(v.StatusView, g), drawWords(g), temperatureWords(g), memoryWords(g), m.computeWords()}
-	if g.Model.MIG() || g.MIGCapable {
-		items = append([]string{migWords(g)}, items...)
-	}
-	if g.ComputeMode != resource.DefaultMode {
-		items = append(items, "compute mode "+resource.ComputeMode.Text(g.ComputeMode))
-	}
+	items := present(given(g.Model.MIG() || g.MIGCapable, migWords(g)), clockWords(v.StatusView, g), drawWords(g), temperatureWords(g),
+		memoryWords(g), m.computeWords(), given(g.ComputeMode != resource.DefaultMode, "compute mode "+resource.ComputeMode.Text(g.ComputeMode)))
 	p.print(0, join(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text("  "+g.Model.Name), inked(dim, "  "+words.ShortUUID(g.UUID))))
-	items = slices.DeleteFunc(items, func(s string) bool { return s == "" })
-	for i := range items {
-		items[i] = together(items[i])
-	}
-	p.flow(4, 4, text(strings.Join(items, ", ")))
+	p.flow(4, 4, text(strings.Join(each(items, together), ", ")))
 	for _, m := range v.daemons(g) {
 		now := diff.MPSNow(m, v.Live, g.Host)
 		p.flow(4, 6, text(words.Field(diff.Field{Kind: diff.FieldMPS, Name: diff.DaemonName(m)})+": "+words.Value(now, v.Live)))
@@ -126,7 +116,7 @@ func drawWords(g resource.GPU) string {
 func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
 	for _, d := range drift {
 		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Informational {
-			what := fmt.Sprintf("%s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), words.Value(d.To, resource.Live{}))
+			what := fmt.Sprintf("%s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), valueWords(d.To))
 			p.lead(4, drifted, "drift:", what+given(d.By.User, ", "+words.Cause(d)))
 		}
 	}

@@ -63,7 +63,7 @@ func (v AppliedView) draw(p *page) {
 	p.outcome(v)
 	if v.Verify != nil {
 		p.gap()
-		p.verified(*v.Verify)
+		v.Verify.draw(p)
 	}
 	p.diagnostics(slices.Concat(v.Far, v.Checks), v.Files)
 	p.outputsAfter(v.Outputs)
@@ -120,10 +120,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 
 // command is the command that the run was of.
 func (v AppliedView) command() string {
-	if v.Destroy {
-		return "destroy"
-	}
-	return "apply"
+	return either(v.Destroy, "destroy", "apply")
 }
 
 // standing reports what is up in spite of the failures.
@@ -262,11 +259,8 @@ func (p *page) leftAsItIs(v AppliedView) {
 			continue
 		}
 		for _, f := range c.Kept {
-			what, verb := words.GPU(v.Live, c.Host, c.UUID)+": "+words.Field(f), " stays "
-			if f.Kind == diff.FieldSettings {
-				verb = " stay "
-			}
-			p.say(what + verb + words.Value(f.From, v.Live) + ": " + prose.Stop(words.Setting(f)))
+			what := words.GPU(v.Live, c.Host, c.UUID) + ": " + words.Field(f) + either(f.Kind == diff.FieldSettings, " stay ", " stays ")
+			p.say(what + words.Value(f.From, v.Live) + ": " + prose.Stop(words.Setting(f)))
 		}
 	}
 }

@@ -40,11 +40,7 @@ func (v TargetsView) draw(p *page) {
 	p.table(t)
 	p.gap()
 	p.say(v.count() + ". Tensor is dense FP16 with FP32 accumulate.")
-	if v.Model == "" {
-		p.next("cosplay info " + targets[0].Key)
-	} else {
-		p.next("cosplay fit " + targets[0].Key + given(v.On, " --on "+v.On))
-	}
+	p.next("cosplay " + either(v.Model == "", "info ", "fit ") + targets[0].Key + given(v.Model != "" && v.On != "", " --on "+v.On))
 }
 
 // count states how many targets there are, and what they have in common.

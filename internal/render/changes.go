@@ -115,10 +115,7 @@ func (p *page) sessionRows(t *table, v PlanView, changes []diff.SessionChange) {
 
 func sessionCells(c diff.SessionChange) []line {
 	s := subject(c)
-	words := plain
-	if c.Action == diff.NoOp {
-		words = dim
-	}
+	words := either(c.Action == diff.NoOp, dim, plain)
 	cells := []line{sign(c.Action), inked(words, c.Address.String()), inked(words, s.Target.ShortName()), inked(words, s.PlaceWords())}
 	if c.Action != diff.Delete {
 		cells = append(append(cells, inked(words, mib(s.Target.MemoryMiB))), rates(words, s.Fit)...)

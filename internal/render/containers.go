@@ -52,20 +52,14 @@ func (p *page) images(v PlanView) {
 	p.gap()
 	t := &table{columns: []column{{}, {tight: true}, {prose: true}}}
 	for _, one := range all {
-		mark, fate := sign(diff.Create), fmt.Sprintf("to be %s: it is not there yet", pulledOrBuilt(one.How))
+		how := either(one.How == string(plan.BuildImage), "built", "pulled")
+		mark, fate := sign(diff.Create), "to be "+how+": it is not there yet"
 		if one.There {
 			mark, fate = sign(diff.Update), `to be pulled again: pull is "always"`
 		}
 		t.add(mark, text(given(len(v.Live.Hosts) > 1, one.Host+" ")+"image "+one.Image), inked(dim, fate))
 	}
 	p.table(t)
-}
-
-func pulledOrBuilt(how string) string {
-	if how == string(plan.BuildImage) {
-		return "built"
-	}
-	return "pulled"
 }
 
 // newContainer reports whether a change creates a container for a session that has none. The plan then shows its

@@ -263,11 +263,7 @@ func (p *page) limits(v PlanView) {
 	shared := slices.DeleteFunc(slices.Clone(all[0].limits), func(l string) bool { // that every disguise has
 		return slices.ContainsFunc(all, func(d disguise) bool { return !slices.Contains(d.limits, l) })
 	})
-	words := ":"
-	if len(shared) > 0 {
-		words = ": " + prose.Stop(strings.Join(shared, "; "))
-	}
-	p.flow(0, 2, join(lead, text(words)))
+	p.flow(0, 2, join(lead, text(":"+given(len(shared), " "+prose.Stop(strings.Join(shared, "; "))))))
 	for _, d := range all {
 		own := slices.DeleteFunc(slices.Clone(d.limits), func(l string) bool { return slices.Contains(shared, l) })
 		if len(own) > 0 {

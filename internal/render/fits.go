@@ -153,10 +153,7 @@ func (v FitsView) conclusions() (all []string) {
 }
 
 func (v FitsView) timeOf() string {
-	if v.Peak.Step != nil {
-		return "STEP"
-	}
-	return "RUN"
+	return either(v.Peak.Step != nil, "STEP", "RUN")
 }
 
 // leastTime is the bound of a step, or of the whole program if it has no optimizer; nil if nothing is known. Under pressure the program may

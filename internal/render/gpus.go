@@ -241,10 +241,7 @@ func (p *page) gpuTitle(live resource.Live, g plannedGPU) {
 		p.flow(0, 4, join(inked(strong, g.name), text("  "+live.NoGPU(g.host, g.uuid).What)))
 		return
 	}
-	uuid, fate := words.ShortUUID(g.uuid), given(g.released(), "given back")
-	if p.Verbose {
-		uuid = g.uuid
-	}
+	uuid, fate := either(p.Verbose, g.uuid, words.ShortUUID(g.uuid)), given(g.released(), "given back")
 	t := &table{gap: 2, columns: make([]column, 4)}
 	t.add(inked(strong, g.name), text(g.gpu.Model.Name), inked(dim, uuid), text(fate))
 	p.table(t)

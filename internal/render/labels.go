@@ -30,11 +30,13 @@ func newLabels(addresses []resource.Address) labels {
 		}
 		switch a.Key.Kind {
 		case resource.ByCount:
+			l.each[a] = fmt.Sprintf("%s%d", l.prefix[a.Name], a.Key.Index)
 			next[a.Name] = max(next[a.Name], a.Key.Index+1)
 		case resource.ByEach:
 			l.each[a] = fmt.Sprintf("%s%d", l.prefix[a.Name], next[a.Name])
 			next[a.Name]++
 		case resource.Single:
+			l.each[a] = l.prefix[a.Name]
 		}
 	}
 	return l
@@ -71,16 +73,7 @@ func spelled(n int) string {
 	return spelled(n/26-1) + string(rune('a'+n%26))
 }
 
-func (l labels) of(a resource.Address) string {
-	switch a.Key.Kind {
-	case resource.ByCount:
-		return fmt.Sprintf("%s%d", l.prefix[a.Name], a.Key.Index)
-	case resource.ByEach:
-		return l.each[a]
-	default:
-		return l.prefix[a.Name]
-	}
-}
+func (l labels) of(a resource.Address) string { return l.each[a] }
 
 // legend explains the labels of some sessions; those of a count share a line.
 func (l labels) legend(addresses []resource.Address) []string {

@@ -146,10 +146,7 @@ func (p *page) tenantTable(v MachineView) {
 			on := strings.Join(each(s.On(), func(k resource.GPUKey) string { return v.gpuName(k.UUID) }), ", ")
 			add(text(s.Address.Short()), s.Target.ShortName(), on, s.PlaceWords(), cmp.Or(momentOf(s.UpAt), one.Since), timeLeft(v.Ends[one.Lineage], s.Address, v.Now))
 		}
-		unknown := inked(dim, "?")
-		if one.readable {
-			unknown = inked(dim, "-")
-		}
+		unknown := inked(dim, either(one.readable, "-", "?"))
 		for _, h := range one.held {
 			for _, slice := range slices.SortedFunc(slices.Values(h.Slices), func(a, b resource.LiveSlice) int { return a.Start - b.Start }) {
 				if !one.has(slice) {
@@ -239,11 +236,8 @@ func (p *page) machineSummary(v MachineView) {
 			foreign += count(g.Slices, func(s resource.LiveSlice) bool { return !owned[s.UUID] })
 		}
 	}
-	said := "No project holds a GPU"
-	if len(all) > 0 {
-		said = fmt.Sprintf("%s of %s", prose.Count(len(all), "project"), prose.Count(len(users), "user"))
-	}
-	said += given(sessions, ", "+prose.Count(sessions, "session")) +
+	holders := prose.Count(len(all), "project") + " of " + prose.Count(len(users), "user")
+	said := either(len(all) > 0, holders, "No project holds a GPU") + given(sessions, ", "+prose.Count(sessions, "session")) +
 		given(foreign, "; "+prose.Count(foreign, "slice")+" of no project")
 	p.gap()
 	p.say(said + ".")

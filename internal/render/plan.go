@@ -170,10 +170,7 @@ func (p *page) leftovers(v PlanView) {
 	}
 	t := &table{indent: 2, columns: []column{{}, {}, {prose: true}}}
 	for _, c := range v.Plan.Diff.Leftovers {
-		what := "a container that never ran"
-		if c.ID == "" {
-			what = "a session folder that no container has"
-		}
+		what := either(c.ID == "", "a session folder that no container has", "a container that never ran")
 		t.add(inked(removed, "-"), text(resource.BodyName(c.Session)), inked(dim, what))
 	}
 	p.gap()
@@ -250,10 +247,7 @@ func applyNext(v PlanView) string {
 
 // untouched ends the sentence of the counts.
 func untouched(v PlanView) string {
-	if v.Applying {
-		return "."
-	}
-	return ". " + together("Nothing has been touched.")
+	return either(v.Applying, ".", ". "+together("Nothing has been touched."))
 }
 
 // next suggests a command. plan and apply need the values of sensitive variables, which cosplay does not print.

@@ -108,12 +108,9 @@ func (v ResetView) tally() tally {
 
 // resetRound shows one project: its GPUs, with the sessions to remove and the settings to restore.
 func (p *page) resetRound(r ResetRound) {
-	whose := "this project"
-	if !r.Own {
-		whose = fmt.Sprintf("the project of %s with its state in %s", r.Holder.User, r.Holder.State)
-	}
+	whose := either(r.Own, "This project", "The project of "+r.Holder.User+" with its state in "+r.Holder.State)
 	lineage := resource.ShortLineage(r.Holder.Lineage)
-	p.flow(0, 2, join(inked(strong, prose.Capital(whose)), inked(dim, given(lineage, ", lineage "+lineage))))
+	p.flow(0, 2, join(inked(strong, whose), inked(dim, given(lineage, ", lineage "+lineage))))
 	if len(r.Plan.Diff.GPUs)+len(r.Plan.Diff.Sessions) == 0 {
 		p.flow(2, 4, text("holds nothing here."))
 	}
@@ -148,8 +145,8 @@ func (r ResetRound) addSession(t *table, c diff.SessionChange) {
 		slice = "slice " + c.Before.Slice.String()
 	}
 	if c.Body == diff.Remove {
-		container = resource.RuntimeNamed(c.Before.Runtime).Body
-		if c.Before.Body != nil && resource.RuntimeNamed(c.Before.Runtime).ShownID > 0 {
+		runtime := resource.RuntimeNamed(c.Before.Runtime)
+		if container = runtime.Body; c.Before.Body != nil && runtime.ShownID > 0 {
 			container += " " + shortID(*c.Before.Body)
 		}
 	}

@@ -18,10 +18,7 @@ import (
 func Running(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	for _, one := range v.Plan.Desired.Sessions {
-		of := " of "
-		if len(one.More) > 0 {
-			of = ", "
-		}
+		of := either(len(one.More) > 0, ", ", " of ")
 		p.lead(0, strong, one.Target.ShortName(), fmt.Sprintf("as %s%s%s: %s, FP32 %s, bandwidth %s",
 			one.PlaceWords(), of, together(words.GPUs(v.Live, one)), together(mib(one.Target.MemoryMiB)),
 			together(fit.Percent(one.Fit.FP32Ratio())), together(fit.Percent(one.Fit.BandwidthRatio()))))

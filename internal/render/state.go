@@ -208,10 +208,8 @@ func addContainer(add func(name, value string), b resource.ContainerSpec) {
 	add("entrypoint", given(len(b.Entrypoint), resource.CommandWords(b.Entrypoint)))
 	add("user", fmt.Sprintf("%s (uid %d, gid %d)", b.User.Name, b.User.UID, b.User.GID))
 	if b.SSH.Enabled {
-		port := "any port"
-		if number := max(b.SSH.Port, b.SSH.Kept); number != 0 {
-			port = fmt.Sprintf("port %d", number)
-		}
+		number := max(b.SSH.Port, b.SSH.Kept)
+		port := either(number != 0, fmt.Sprintf("port %d", number), "any port")
 		add("ssh", fmt.Sprintf("%s, %s, %s", b.SSH.Bind, port, prose.Count(len(b.SSH.AuthorizedKeys), "key")))
 	}
 	add("network", b.Network)

@@ -95,10 +95,8 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 
 // ForgottenDone shows the result.
 func (v ForgottenView) draw(p *page) {
-	things := prose.Count(len(v.Sessions), "session")
-	if n := len(v.GPUs); n > 0 {
-		things += " and " + prose.Count(n, "GPU")
-	}
+	n := len(v.GPUs)
+	things := prose.Count(len(v.Sessions), "session") + given(n, " and "+prose.Count(n, "GPU"))
 	if v.DryRun {
 		p.lead(0, strong, things+" would be forgotten.", "This was a dry run: nothing was changed.")
 	} else {
@@ -195,10 +193,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 		resource.ShortLineage(v.Prior.Lineage), prose.Count(len(v.Prior.Sessions), "session"), prose.Count(len(v.Prior.GPUs), "GPU")))
 	t := &table{indent: 2, columns: slices.Concat(sessionColumn(), textColumns("SLICE", "GPU"), proseColumn("RUNS IN"))}
 	for _, one := range v.Prior.Sessions {
-		runs := "-"
-		if one.Body != nil {
-			runs = resource.RuntimeNamed(one.Runtime).Body
-		}
+		runs := either(one.Body != nil, resource.RuntimeNamed(one.Runtime).Body, "-")
 		t.texts(one.Address.String(), one.PlaceWords(), words.GPUs(v.Live, one.Session), runs)
 	}
 	p.table(t)

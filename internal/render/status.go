@@ -71,10 +71,7 @@ func migWords(g resource.GPU) string {
 
 // clockWords states the SM clock and what is known of its lock.
 func clockWords(v StatusView, g resource.GPU) string {
-	now := fmt.Sprintf("SM clock %d MHz", g.SMClockMHz)
-	if g.Unread(resource.ReadingClock) {
-		now = "SM clock unknown"
-	}
+	now := either(g.Unread(resource.ReadingClock), "SM clock unknown", fmt.Sprintf("SM clock %d MHz", g.SMClockMHz))
 	switch state, mhz := v.lock(g); {
 	case state == lockLifted || state == lockUnknown:
 		now += fmt.Sprintf(" (lock %s)", state)

@@ -110,10 +110,7 @@ func (s Style) width() int {
 
 // pick returns the text that the locale can show.
 func (s Style) pick(unicode, ascii string) string {
-	if s.Unicode {
-		return unicode
-	}
-	return ascii
+	return either(s.Unicode, unicode, ascii)
 }
 
 func (s Style) arrow() string { return s.pick("→", "->") }

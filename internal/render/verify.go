@@ -65,10 +65,6 @@ var classes = []struct {
 
 // Verify shows a line for each session, then what failed and what was skipped. Verbose shows every check.
 func (v VerifyView) draw(p *page) {
-	p.verified(v)
-}
-
-func (p *page) verified(v VerifyView) {
 	if len(v.Sessions) == 0 && len(v.Stopped) > 0 {
 		p.print(0, text("Nothing was verified: no session that was asked for runs."))
 		p.next(suggest("start "+strings.Join(v.Stopped, " "), v.Flags))
@@ -224,10 +220,8 @@ func (p *page) oldFacades(v VerifyView) {
 			if o.Part != resource.Facades {
 				continue
 			}
-			next := "cosplay apply"
-			if runtime := resource.RuntimeNamed(s.Session.Runtime); !runtime.RenewsInPlace {
-				next = runtime.StopCommand + ", then cosplay apply,"
-			}
+			runtime := resource.RuntimeNamed(s.Session.Runtime)
+			next := either(runtime.RenewsInPlace, "cosplay apply", runtime.StopCommand+", then cosplay apply,")
 			return fmt.Sprintf(" the facades of %s, not of this %s: %s brings them up to date.", o.From, o.To, next)
 		}
 		return ""

@@ -21,6 +21,14 @@ func given[T comparable](value T, words string) string {
 	return words
 }
 
+// either is one of two values.
+func either[T any](first bool, one, other T) T {
+	if first {
+		return one
+	}
+	return other
+}
+
 // present are the texts that are not empty.
 func present(all ...string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -126,10 +127,7 @@ func (v AppliedView) command() string {
 // standing reports what is up in spite of the failures.
 func (p *page) standing(v AppliedView) {
 	up := count(v.Result.Prior.Sessions, func(s resource.PriorSession) bool { return s.Body != nil })
-	words := prose.Plural(up, "session is", "sessions are") + " up and in the state"
-	if up == 0 {
-		words = "no session is up"
-	}
+	words := either(up == 0, "no session is up", prose.Plural(up, "session is", "sessions are")+" up and in the state")
 	untouched, unfinished := untried(v)
 	words += given(unfinished, fmt.Sprintf("; %d unfinished, which the next %s continues", unfinished, v.command())) +
 		given(untouched, fmt.Sprintf("; %d not tried", untouched))
@@ -192,29 +190,16 @@ func (p *page) outcome(v AppliedView) {
 	t := achieved(v)
 	failed := len(v.Result.Failures)
 	untouched, unfinished := untried(v)
-	words := t.done(v.Destroy)
-	for _, left := range []struct {
-		n    int
-		what string
-	}{{failed, "failed"}, {unfinished, "unfinished"}, {untouched, "not tried"}} {
-		if left.n > 0 {
-			words = append(words, together(fmt.Sprintf("%d %s", left.n, left.what)))
-		}
-	}
-	if len(words) == 0 {
-		words = []string{"nothing was done"}
-	}
-	said := strings.Join(words, ", ") + ", in " + together(seconds(v.Took)) + "."
+	left := func(n int, what string) string { return given(n, together(fmt.Sprintf("%d %s", n, what))) }
+	all := append(t.done(v.Destroy), present(left(failed, "failed"), left(unfinished, "unfinished"), left(untouched, "not tried"))...)
+	said := cmp.Or(strings.Join(all, ", "), "nothing was done") + ", in " + together(seconds(v.Took)) + "."
 	again := v.command()
 	switch {
 	case v.Err != nil:
 		p.lead(0, removed, "Stopped:", said)
 	case failed > 0:
 		p.lead(0, removed, "Not all done:", said)
-		if again == "apply" {
-			again = "plan"
-		}
-		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
+		p.next(suggest(either(v.Destroy, "destroy", "plan"), slices.Concat(v.Flags, v.Narrowed)))
 	case v.Result.Interrupted:
 		p.lead(0, strong, "Interrupted:", said+" "+together("What was done is in the state."))
 		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))

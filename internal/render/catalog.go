@@ -135,11 +135,7 @@ func (v FitView) draw(p *page) {
 	if v.Options.MaxError != nil {
 		title += fmt.Sprintf(", at most %s %% off", hundredths(*v.Options.MaxError))
 	}
-	heading := join(inked(strong, v.Target.ShortName()), text(title))
-	if v.Where != "" {
-		heading = join(heading, inked(dim, "  ("+v.Where+")"))
-	}
-	p.flow(0, 2, heading)
+	p.flow(0, 2, join(inked(strong, v.Target.ShortName()), text(title), inked(dim, given(v.Where, "  ("+v.Where+")"))))
 	p.gap()
 	p.fitTable(v)
 	if small := tooSmall(v); len(small) > 0 && len(v.Candidates) > 0 {
@@ -215,11 +211,9 @@ func (p *page) fitTable(v FitView) {
 		spare: []string{"SHARE", "SMs", "TENSOR"}}
 	fp32, bandwidth := leastError(v.Candidates, resource.PreferFP32), leastError(v.Candidates, resource.PreferBandwidth)
 	for i, f := range v.Candidates {
-		mark, ink := "", plain
-		if i == 0 && v.Err == nil {
-			mark, ink = ">", strong
-		}
-		t.add(slices.Concat([]line{inked(added, mark), inked(ink, cmp.Or(f.Profile, "whole GPU"))}, fitCells(v.Model, f),
+		chosen := i == 0 && v.Err == nil
+		ink := either(chosen, strong, plain)
+		t.add(slices.Concat([]line{inked(added, given(chosen, ">")), inked(ink, cmp.Or(f.Profile, "whole GPU"))}, fitCells(v.Model, f),
 			[]line{inked(dim, leastWords(i == fp32, i == bandwidth))})...)
 	}
 	want := v.Target.Envelope()

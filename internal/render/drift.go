@@ -96,11 +96,9 @@ func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
 		for i, d := range g.shown {
 			above := i > 0 && likewise(g.shown[i-1], d)
 			below := i+1 < len(g.shown) && likewise(d, g.shown[i+1])
-			cause := words.CauseAndAge(d)
-			if above || below {
-				cause = ""
-			}
-			t.add(text(driftName(live, d)), text(words.Drifted(d)), text(driftFrom(d, live)), inked(dim, p.arrow()), inked(to, words.Value(d.To, live)), inked(dim, cause))
+			cause := given(!above && !below, words.CauseAndAge(d))
+			t.add(text(driftName(live, d)), text(words.Drifted(d)), text(driftFrom(d, live)),
+				inked(dim, p.arrow()), inked(to, words.Value(d.To, live)), inked(dim, cause))
 			if above && !below {
 				t.across(4, inked(dim, "each: "+words.CauseAndAge(d)))
 			}
@@ -205,21 +203,15 @@ func sortedByGPU(live resource.Live, all []diff.UnprovenLock) []diff.UnprovenLoc
 
 // sliceWords reports the slices that count as cosplay's without a proof; "" for none.
 func sliceWords(v PlanView) string {
-	var all []resource.Address
-	agree := "Boot, placement and ids agree"
-	for _, s := range v.Plan.Diff.Unowned {
-		all = append(all, s.Session)
-		if !s.SameBoot {
-			agree = "Placement and ids agree"
-		}
-	}
+	all := each(v.Plan.Diff.Unowned, func(s diff.UnprovenSlice) resource.Address { return s.Session })
+	reboot := slices.ContainsFunc(v.Plan.Diff.Unowned, func(s diff.UnprovenSlice) bool { return !s.SameBoot })
 	if len(all) == 0 {
 		return ""
 	}
 	n, names := len(all), resource.AddressNames(all, 3)
 	return "It is not provable that the " + prose.Choose(n, "slice", "slices") + " of " + names + prose.Choose(n, " is", " are") +
 		" still cosplay's: the driver names slices by instance ids, so a recreated slice has the same name. " +
-		agree + " with the records, so cosplay counts " + prose.Choose(n, "it", "them") + " as its own."
+		either(reboot, "Placement", "Boot, placement") + " and ids agree with the records, so cosplay counts " + prose.Choose(n, "it", "them") + " as its own."
 }
 
 // information is what plan and drift report besides drift.

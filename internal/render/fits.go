@@ -285,14 +285,8 @@ func TrialWords(t resource.Target, trial capacity.Trial) string {
 
 // pressure says what the command had to do to fit.
 func pressure(t capacity.Trial) string {
-	var all []string
-	if t.Caught > 0 {
-		all = append(all, "it caught "+prose.Count(t.Caught, "error")+" of memory")
-	}
-	if t.Rescued > 0 {
-		all = append(all, "PyTorch freed its cache "+prose.Plural(t.Rescued, "time", "times"))
-	}
-	return strings.Join(all, " and ")
+	return strings.Join(present(given(t.Caught > 0, "it caught "+prose.Count(t.Caught, "error")+" of memory"),
+		given(t.Rescued > 0, "PyTorch freed its cache "+prose.Plural(t.Rescued, "time", "times"))), " and ")
 }
 
 // brief is the same for a table.

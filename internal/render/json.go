@@ -211,10 +211,8 @@ func DiagnosticsJSON(w io.Writer, diags hcl.Diagnostics, files map[string]*hcl.F
 
 func diagnosticsJSON(diags hcl.Diagnostics, files map[string]*hcl.File) []public.Diagnostic {
 	return each(diags, func(d *hcl.Diagnostic) public.Diagnostic {
-		one := public.Diagnostic{Severity: "error", Summary: d.Summary, Detail: d.Detail}
-		if d.Severity == hcl.DiagWarning {
-			one.Severity = "warning"
-		}
+		severity := either(d.Severity == hcl.DiagWarning, "warning", "error")
+		one := public.Diagnostic{Severity: severity, Summary: d.Summary, Detail: d.Detail}
 		if r := d.Subject; placed(d) {
 			one.Range = &public.Range{File: r.Filename, Start: public.Pos(r.Start), End: public.Pos(r.End)}
 			one.Snippet = snippet(*r, files[r.Filename])

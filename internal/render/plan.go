@@ -261,14 +261,15 @@ func (p *page) next(command string) {
 // words is "7 to create, 0 to change, 0 to destroy; 1 GPU to set up; 1 image to build".
 func (t tally) words() (words line) {
 	for _, c := range t.counts() {
+		ink := either(c.n == 0, plain, c.ink)
 		switch what := together(fmt.Sprintf("%d to %s", c.n, c.toDo)); {
 		case c.n == 0 && !c.always:
 		case c.thing != "":
 			words = join(words, text("; "+together(prose.Count(c.n, c.thing)+" to "+c.toDo)))
 		case len(words) > 0:
-			words = join(words, text(", "), inked(c.ink, what))
+			words = join(words, text(", "), inked(ink, what))
 		default:
-			words = inked(c.ink, what)
+			words = inked(ink, what)
 		}
 	}
 	return words
@@ -283,7 +284,7 @@ type counted struct {
 }
 
 func (t tally) counts() []counted {
-	all := []counted{
+	return []counted{
 		{t.Create, "", "create", "created", added, true}, {t.Change, "", "change", "changed", strong, true},
 		{t.Replace, "", "replace", "replaced", replaced, false}, {t.Destroy, "", "destroy", "destroyed", removed, true},
 		{t.Move, "", "move", "moved", changed, false}, {t.Forget, "", "forget", "forgotten", replaced, false},
@@ -292,12 +293,6 @@ func (t tally) counts() []counted {
 		{n: t.Build, thing: "image", toDo: "build", done: "built"}, {n: t.Pull, thing: "image", toDo: "pull", done: "pulled"},
 		{n: t.Sweep, thing: "leftover", toDo: "remove", done: "removed"},
 	}
-	for i := range all {
-		if all[i].n == 0 {
-			all[i].ink = plain
-		}
-	}
-	return all
 }
 
 // nothingToDo reports that nothing changes, and what cosplay leaves alone.
@@ -371,13 +366,8 @@ func restingWords(v PlanView) string {
 
 // foreignWords reports foreign slices on the project's GPUs.
 func foreignWords(v PlanView) string {
-	var on []string
-	for _, d := range v.Plan.Diff.Drift {
-		if d.Class == diff.ForeignSlice {
-			on = append(on, words.GPU(v.Live, d.Host, d.GPU))
-		}
-	}
-	n := len(on)
+	foreign := prose.Only(v.Plan.Diff.Drift, func(d diff.Drift) bool { return d.Class == diff.ForeignSlice })
+	on, n := each(foreign, func(d diff.Drift) string { return words.GPU(v.Live, d.Host, d.GPU) }), len(foreign)
 	if n == 0 {
 		return ""
 	}

@@ -132,18 +132,10 @@ func accountWords(peaks []int) string {
 // reportWords sums a report up in one line.
 func reportWords(r resource.Report) string {
 	w := r.Total
-	all := []string{prose.Count(r.Earlier+len(r.Programs), "PyTorch program") + ": " + scaled(w.FLOPs) + "FLOP", prose.Plural(w.Launches, "launch", "launches"),
-		byteWords(w.ToDevice) + " to the GPU", byteWords(w.ToHost) + " to the host"}
-	if w.Between > 0 {
-		all = append(all, byteWords(w.Between)+" between GPUs")
-	}
-	if words := collectiveWords(w); words != "" {
-		all = append(all, words)
-	}
-	if len(r.Peaks) > 1 {
-		all = append(all, "peak "+accountWords(r.Peaks))
-	}
-	return strings.Join(all, ", ")
+	programs := prose.Count(r.Earlier+len(r.Programs), "PyTorch program")
+	return strings.Join(present(programs+": "+scaled(w.FLOPs)+"FLOP", prose.Plural(w.Launches, "launch", "launches"),
+		byteWords(w.ToDevice)+" to the GPU", byteWords(w.ToHost)+" to the host", given(w.Between > 0, byteWords(w.Between)+" between GPUs"),
+		collectiveWords(w), given(len(r.Peaks) > 1, "peak "+accountWords(r.Peaks))), ", ")
 }
 
 // collectiveWords lists the collectives by kind: "12 all_reduce (1.5 MiB)".

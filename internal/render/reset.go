@@ -207,10 +207,9 @@ func (v ResetDoneView) draw(p *page) {
 		gpus += back
 	}
 	p.gap()
-	words := fmt.Sprintf("%s removed, %s given back", prose.Count(sessions, "session"), prose.Count(gpus, "GPU"))
-	if n := len(v.Killed); n > 0 && sessions+gpus == 0 {
-		words = "the leftovers of " + prose.Count(n, "cosplay run") + " removed"
-	}
+	runs := len(v.Killed)
+	words := either(runs > 0 && sessions+gpus == 0, "the leftovers of "+prose.Count(runs, "cosplay run")+" removed",
+		prose.Count(sessions, "session")+" removed, "+prose.Count(gpus, "GPU")+" given back")
 	if n := len(v.failed()) + len(v.Failures); n > 0 {
 		p.lead(0, removed, "Reset with "+prose.Count(n, "failure")+":", words+". The next cosplay reset tries the rest again.")
 	} else {

@@ -254,10 +254,7 @@ func (s Style) bar(g grid, cells []slotCell) line {
 	for _, c := range cells {
 		inner := g.columns(c.size) - 2
 		label, ink := s.cellLabel(c, inner-2*g.pad)
-		before := g.pad
-		if c.size > 1 {
-			before = (inner - columns(label)) / 2
-		}
+		before := either(c.size > 1, (inner-columns(label))/2, g.pad)
 		out = append(out, pad(before), piece{ink, label}, pad(inner-before-columns(label)), border)
 	}
 	return out
@@ -300,11 +297,8 @@ func (p *page) slotMap(indent int, m slotMap, l labels) {
 		cells = m.cells()
 		bar   = p.bar(g, cells)
 		items = p.Style.legend(l, cells)
-		first = "whole  "
+		first = either(m.shared(), "shared ", "whole  ")
 	)
-	if m.shared() {
-		first = "shared "
-	}
 	if m.mig {
 		p.print(indent, join(inked(dim, lead), g.ruler(m.slots())))
 		first = strings.Repeat(" ", len(lead))
@@ -376,10 +370,7 @@ func (p *page) mapHost(h resource.Host, g grid, maps []slotMap, name int) {
 		label := mapName(h.GPUs[i])
 		bar := p.bar(g, m.cells())
 		if m.bare() {
-			bar = inked(dim, "free")
-			if h.GPUs[i].Model.MIG() || h.GPUs[i].MIGCapable {
-				bar = inked(dim, "MIG off, free")
-			}
+			bar = inked(dim, given(h.GPUs[i].Model.MIG() || h.GPUs[i].MIGCapable, "MIG off, ")+"free")
 		} else if m.mig && m.slots() != ruled {
 			ruled = m.slots()
 			p.print(0, join(line{pad(name)}, g.ruler(ruled)))

@@ -26,16 +26,12 @@ type MovedView struct {
 
 // Moved shows the new addresses, and those that the configuration does not have.
 func (v MovedView) draw(p *page) {
-	var old, missing []resource.Address
+	configured := func(a resource.Address) bool { return slices.Contains(v.Configured, a) }
+	old := prose.Only(each(v.Moves, func(m resource.Renamed) resource.Address { return m.From }), configured)
+	missing := slices.DeleteFunc(each(v.Moves, func(m resource.Renamed) resource.Address { return m.To }), configured)
 	t := &table{gap: 1, columns: []column{{}, {}, {}}}
 	for _, m := range v.Moves {
-		t.add(text(m.From.String()), text(p.arrow()), text(m.To.String()))
-		if slices.Contains(v.Configured, m.From) {
-			old = append(old, m.From)
-		}
-		if !slices.Contains(v.Configured, m.To) {
-			missing = append(missing, m.To)
-		}
+		t.texts(m.From.String(), p.arrow(), m.To.String())
 	}
 	p.table(t)
 	warn := func(all []resource.Address, has, then string) {
@@ -249,10 +245,7 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 		t.add(text("slice"), text(fmt.Sprintf("%s on %s, %s", v.Session.Slice, words.GPU(v.Live, v.Session.Slice.Host, v.Session.Slice.GPU), h.UUID)))
 	}
 	if c := v.Session.Body; c != nil {
-		what := c.ID
-		if v.Name != "" {
-			what = fmt.Sprintf("%s (%s), %s", v.Name, shortID(*c), c.State)
-		}
+		what := either(v.Name != "", fmt.Sprintf("%s (%s), %s", v.Name, shortID(*c), c.State), c.ID)
 		t.add(text(resource.RuntimeNamed(c.Runtime).Body), text(what))
 	}
 	p.table(t)

@@ -40,7 +40,8 @@ func (v TargetsView) draw(p *page) {
 	p.table(t)
 	p.gap()
 	p.say(v.count() + ". Tensor is dense FP16 with FP32 accumulate.")
-	p.next("cosplay " + either(v.Model == "", "info ", "fit ") + targets[0].Key + given(v.Model != "" && v.On != "", " --on "+v.On))
+	shown := "fit " + targets[0].Key + given(v.On, " --on "+v.On)
+	p.next("cosplay " + either(v.Model == "", "info "+targets[0].Key, shown))
 }
 
 // count states how many targets there are, and what they have in common.
@@ -95,23 +96,12 @@ func (t TargetView) draw(p *page) {
 
 // tensorWords lists the dense rates of the tensor cores.
 func tensorWords(t resource.Target) string {
-	var rates []string
-	for _, r := range []struct {
-		name string
-		rate float64
-		unit string
-	}{
-		{"FP16", t.TensorFP16TFLOPS, "TFLOPS"}, {"BF16", t.TensorBF16TFLOPS, "TFLOPS"},
-		{"FP8", t.TensorFP8TFLOPS, "TFLOPS"}, {"INT8", t.TensorINT8TOPS, "TOPS"},
-	} {
-		if r.rate > 0 {
-			rates = append(rates, fmt.Sprintf("%s %s %s", r.name, number(r.rate), r.unit))
-		}
+	rate := func(name string, rate float64, unit string) string {
+		return given(rate > 0, name+" "+number(rate)+" "+unit)
 	}
-	if len(rates) == 0 {
-		return "none"
-	}
-	return strings.Join(rates, ", ") + ", dense"
+	rates := strings.Join(present(rate("FP16", t.TensorFP16TFLOPS, "TFLOPS"), rate("BF16", t.TensorBF16TFLOPS, "TFLOPS"),
+		rate("FP8", t.TensorFP8TFLOPS, "TFLOPS"), rate("INT8", t.TensorINT8TOPS, "TOPS")), ", ")
+	return either(rates == "", "none", rates+", dense")
 }
 
 func (t TargetView) data() any {
@@ -184,13 +174,10 @@ func (p *page) shareTable(v FitView) {
 // tooSmall lists the slices that do not hold the target's memory: "1g.18gb (16384 MiB)". Variants of a profile are
 // left out, as they are in the table.
 func tooSmall(v FitView) []string {
-	var small []string
-	for _, p := range v.Model.Profiles {
-		if p.MemoryMiB < v.Target.MemoryMiB && !resource.Variant(p.Name) {
-			small = append(small, together(fmt.Sprintf("%s (%s)", p.Name, mib(p.MemoryMiB))))
-		}
-	}
-	return small
+	small := prose.Only(v.Model.Profiles, func(p resource.Profile) bool {
+		return p.MemoryMiB < v.Target.MemoryMiB && !resource.Variant(p.Name)
+	})
+	return each(small, func(p resource.Profile) string { return together(p.Name + " (" + mib(p.MemoryMiB) + ")") })
 }
 
 // hundredths writes a ratio in percent, without the noise of binary fractions.

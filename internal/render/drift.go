@@ -259,7 +259,7 @@ func (p *page) limits(v PlanView) {
 	for _, d := range all {
 		own := slices.DeleteFunc(slices.Clone(d.limits), func(l string) bool { return slices.Contains(shared, l) })
 		if len(own) > 0 {
-			p.flow(2, 4, text(together(d.of)+": "+prose.Stop(strings.Join(own, "; "))))
+			p.detail(together(d.of) + ": " + prose.Stop(strings.Join(own, "; ")))
 		}
 	}
 }
@@ -284,10 +284,7 @@ func disguises(v PlanView) []disguise {
 		if same := slices.IndexFunc(all, func(d disguise) bool { return d.of == of }); same >= 0 && !slices.Equal(all[same].limits, limits) {
 			of += " as " + fit.SliceName(c.After.Slice.Profile)
 		}
-		if slices.ContainsFunc(all, func(d disguise) bool { return d.of == of }) {
-			continue
-		}
-		if len(limits) > 0 {
+		if len(limits) > 0 && !slices.ContainsFunc(all, func(d disguise) bool { return d.of == of }) {
 			all = append(all, disguise{of, limits})
 		}
 	}

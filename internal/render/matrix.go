@@ -57,19 +57,16 @@ func (v MatrixView) cells(c Choice) []line {
 
 // summary states how many targets fit and how well.
 func (v MatrixView) summary() string {
-	var errors []float64
-	for _, c := range v.Choices {
-		if c.Err == nil {
-			errors = append(errors, c.Fit.Error(v.Options.Prefer))
-		}
-	}
+	fits := prose.Only(v.Choices, func(c Choice) bool { return c.Err == nil })
+	errors := each(fits, func(c Choice) float64 { return c.Fit.Error(v.Options.Prefer) })
 	n := len(errors)
 	count := fmt.Sprintf("%d of %s fit", n, prose.Count(len(v.Choices), "target"))
 	if n == 0 {
 		return count + "."
 	}
 	slices.Sort(errors)
-	return fmt.Sprintf("%s; the error in %s is %.1f %% in the median, and at most %.1f %%.", count, fit.Figures(v.Options.Prefer), 100*(errors[(n-1)/2]+errors[n/2])/2, 100*errors[n-1])
+	median := 100 * (errors[(n-1)/2] + errors[n/2]) / 2
+	return fmt.Sprintf("%s; the error in %s is %.1f %% in the median, and at most %.1f %%.", count, fit.Figures(v.Options.Prefer), median, 100*errors[n-1])
 }
 
 func (v MatrixView) data() any {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
@@ -77,12 +78,8 @@ func kindWords(u resource.MemoryUse) string {
 }
 
 func kindsOf(u resource.MemoryUse) []public.MemoryKind {
-	kinds := []public.MemoryKind{}
-	for _, kind := range resource.MemoryKinds {
-		if u.Kinds[kind] > 0 {
-			kinds = append(kinds, public.MemoryKind{Kind: kind, Bytes: u.Kinds[kind]})
-		}
-	}
+	used := prose.Only(resource.MemoryKinds, func(kind string) bool { return u.Kinds[kind] > 0 })
+	kinds := each(used, func(kind string) public.MemoryKind { return public.MemoryKind{Kind: kind, Bytes: u.Kinds[kind]} })
 	slices.SortStableFunc(kinds, func(a, b public.MemoryKind) int { return b.Bytes - a.Bytes })
 	return kinds
 }

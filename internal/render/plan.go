@@ -141,7 +141,7 @@ func (p *page) caughtUp(v PlanView) {
 	p.gap()
 	p.lead(0, strong, "The state was brought up to date", "with what was found on the hosts:")
 	for _, n := range words.Notes(v.Notes, v.Live) {
-		p.flow(2, 4, text(n))
+		p.detail(n)
 	}
 }
 

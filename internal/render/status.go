@@ -281,9 +281,7 @@ func (f fleet) sliceJSON(s resource.LiveSlice) public.GPUSlice {
 	out := public.GPUSlice{UUID: s.UUID, GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, Profile: s.Profile, Start: s.Start, Size: s.Size, ComputeStart: s.ComputeStart}
 	if owners := f.owners[s]; len(owners) > 0 {
 		out.Ours, out.Session = true, address(&owners[0].Address)
-		for _, o := range owners[1:] {
-			out.Others = append(out.Others, o.Address.String())
-		}
+		out.Others = each(owners[1:], func(o *resource.PriorSession) string { return o.Address.String() })
 	}
 	return out
 }

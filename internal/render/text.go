@@ -127,6 +127,9 @@ func (p *page) flow(indent, hang int, l line) {
 // say writes prose; later lines hang by two columns.
 func (p *page) say(words string) { p.flow(0, 2, text(words)) }
 
+// detail writes prose below what was said.
+func (p *page) detail(words string) { p.flow(2, 4, text(words)) }
+
 // lead writes prose that begins with words in an ink; later lines hang by two columns.
 func (p *page) lead(indent int, i ink, words, rest string) {
 	p.flow(indent, indent+2, join(inked(i, words), text(" "+rest)))

@@ -94,7 +94,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	_, image := f.Step.Do.Op.(plan.EnsureImage)
 	switch {
 	case image:
-		p.flow(2, 4, text("no session was created from it; the engine keeps what it has of it for the next try."))
+		p.detail("no session was created from it; the engine keeps what it has of it for the next try.")
 	case f.Left != nil:
 		message := p.known(words.Failure(f.Left.Step, f.Left.Err, v.Live))
 		kept := "What is left of " + what + " is in the state; cosplay destroy removes it."
@@ -105,17 +105,17 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 		}
 		p.problem(2, 4, inked(removed, "not undone:"), message)
 	case f.Undone && gpu:
-		p.flow(2, 4, text("nothing was changed on "+what+"."))
+		p.detail("nothing was changed on " + what + ".")
 	case f.Undone:
-		p.flow(2, 4, text("undone: nothing of "+what+" is left."))
+		p.detail("undone: nothing of " + what + " is left.")
 	case v.released(f.Step.Group):
-		p.flow(2, 4, text(what+" was released without it."))
+		p.detail(what + " was released without it.")
 	case v.givesBack(f.Step.Group):
-		p.flow(2, 4, text("the state and the host's ledger keep the baseline of "+what+"."))
+		p.detail("the state and the host's ledger keep the baseline of " + what + ".")
 	case gpu:
-		p.flow(2, 4, text("what was set on "+what+" before stays and is in the state; cosplay destroy restores it."))
+		p.detail("what was set on " + what + " before stays and is in the state; cosplay destroy restores it.")
 	default:
-		p.flow(2, 4, text("the objects of "+what+" that exist are kept and in the state; the next "+v.command()+" continues from there."))
+		p.detail("the objects of " + what + " that exist are kept and in the state; the next " + v.command() + " continues from there.")
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *page) standing(v AppliedView) {
 	untouched, unfinished := untried(v)
 	words += given(unfinished, fmt.Sprintf("; %d unfinished, which the next %s continues", unfinished, v.command())) +
 		given(untouched, fmt.Sprintf("; %d not tried", untouched))
-	p.flow(2, 4, text(words+"."))
+	p.detail(words + ".")
 }
 
 // untried counts the sessions and GPUs of which no step began, and those of which some did when the run was stopped.

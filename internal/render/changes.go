@@ -7,6 +7,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/fit"
+	"cosplay/internal/place"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
@@ -125,19 +126,7 @@ func sessionCells(c diff.SessionChange) []line {
 
 // sessionDetails states why a session changes, what it was, and its other differences.
 func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
-	live := v.Live
-	var details []line
-	for _, w := range v.warningsOf(c.Address) {
-		details = append(details, inked(drifted, w.Note))
-	}
-	if c.After != nil && v.sharers[c.Address] > 1 {
-		details = append(details, text(busyWords(live, *c.After, v.sharers[c.Address])))
-	}
-	if c.After != nil && c.After.Request.Fraction > 0 {
-		if over := c.After.Fit.Got.MemoryMiB - c.After.Target.MemoryMiB; !c.After.Slice.Whole() && over > 0 {
-			details = append(details, text(fmt.Sprintf("the smallest slice that fits has %d MiB more", over)))
-		}
-	}
+	live, details := v.Live, placementLines(v, c)
 	if c.MovedFrom != nil {
 		details = append(details, text(movedWord(c)))
 	}
@@ -158,6 +147,22 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 		details = append(details, text(containerWords(c.After.Spec)))
 	}
 	return append(details, p.fieldLines(live, fields)...)
+}
+
+// placementLines state what the placement of a session means for it.
+func placementLines(v PlanView, c diff.SessionChange) []line {
+	details := each(v.warningsOf(c.Address), func(w place.Warning) line { return inked(drifted, w.Note) })
+	if c.After == nil {
+		return details
+	}
+	if n := v.sharers[c.Address]; n > 1 {
+		details = append(details, text(busyWords(v.Live, *c.After, n)))
+	}
+	over := c.After.Fit.Got.MemoryMiB - c.After.Target.MemoryMiB
+	if c.After.Request.Fraction > 0 && !c.After.Slice.Whole() && over > 0 {
+		details = append(details, text(fmt.Sprintf("the smallest slice that fits has %d MiB more", over)))
+	}
+	return details
 }
 
 // fieldLines are the lines of fields that differ, with their values beside each other.

@@ -144,7 +144,8 @@ func (p *page) tenantTable(v MachineView) {
 		}
 		for _, s := range one.sessions {
 			on := strings.Join(each(s.On(), func(k resource.GPUKey) string { return v.gpuName(k.UUID) }), ", ")
-			add(text(s.Address.Short()), s.Target.ShortName(), on, s.PlaceWords(), cmp.Or(momentOf(s.UpAt), one.Since), timeLeft(v.Ends[one.Lineage], s.Address, v.Now))
+			since, left := cmp.Or(momentOf(s.UpAt), one.Since), timeLeft(v.Ends[one.Lineage], s.Address, v.Now)
+			add(text(s.Address.Short()), s.Target.ShortName(), on, s.PlaceWords(), since, left)
 		}
 		unknown := inked(dim, either(one.readable, "-", "?"))
 		for _, h := range one.held {
@@ -248,9 +249,8 @@ func (v MachineView) data() any {
 	f := newFleet(v.withLocks())
 	out := public.Machine{Format: public.V1, Unread: errorText(v.Unread), Waiting: []public.Waiting{}, Projects: each(v.tenants(), func(t *tenant) public.MachineProject { return v.projectJSON(f, t) })}
 	for _, h := range v.Live.Hosts {
-		for _, w := range h.Queue {
-			out.Waiting = append(out.Waiting, public.Waiting{User: w.User, GPUs: w.GPUs})
-		}
+		waiting := func(w resource.Waiting) public.Waiting { return public.Waiting{User: w.User, GPUs: w.GPUs} }
+		out.Waiting = append(out.Waiting, each(h.Queue, waiting)...)
 		if v.Unread == nil {
 			host := f.hostJSON(h)
 			for i := range host.GPUs {

@@ -66,10 +66,10 @@ func (p *page) report(r resource.Report) {
 		}
 	}
 	if words := collectiveWords(r.Total); words != "" {
-		p.flow(2, 4, text("collectives: "+words))
+		p.detail("collectives: " + words)
 	}
 	if len(r.Peaks) > 0 {
-		p.flow(2, 4, text("peak of all programs together, with contexts: "+accountWords(r.Peaks)))
+		p.detail("peak of all programs together, with contexts: " + accountWords(r.Peaks))
 	}
 }
 

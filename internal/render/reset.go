@@ -66,7 +66,8 @@ func Reset(w io.Writer, s Style, v ResetView) {
 		p.say(prose.Sentence(v.Complaint) + " Its valid part and the folders of simulated hosts name the hosts.")
 	}
 	if v.Fault != "" {
-		p.lead(0, drifted, "The state cannot be used:", prose.Stop(v.Fault)+" The hosts' ledgers, labels and session folders show what this project has.")
+		p.lead(0, drifted, "The state cannot be used:",
+			prose.Stop(v.Fault)+" The hosts' ledgers, labels and session folders show what this project has.")
 	}
 	for _, r := range v.Rounds {
 		p.gap()
@@ -74,7 +75,8 @@ func Reset(w io.Writer, s Style, v ResetView) {
 	}
 	if n := len(v.Killed); n > 0 {
 		p.gap()
-		p.say("Leftovers of " + prose.Count(n, "cosplay run") + " that " + prose.Choose(n, "was", "were") + " killed here: " + strings.Join(v.Killed, ", "))
+		runs := prose.Count(n, "cosplay run") + prose.Choose(n, " that was", " that were")
+		p.say("Leftovers of " + runs + " killed here: " + strings.Join(v.Killed, ", "))
 	}
 	p.failures(v.Failures)
 	p.gap()
@@ -112,7 +114,7 @@ func (p *page) resetRound(r ResetRound) {
 	lineage := resource.ShortLineage(r.Holder.Lineage)
 	p.flow(0, 2, join(inked(strong, whose), inked(dim, given(lineage, ", lineage "+lineage))))
 	if len(r.Plan.Diff.GPUs)+len(r.Plan.Diff.Sessions) == 0 {
-		p.flow(2, 4, text("holds nothing here."))
+		p.detail("holds nothing here.")
 	}
 	shown := map[resource.Address]bool{}
 	for _, g := range r.Plan.Diff.GPUs {

@@ -46,7 +46,7 @@ type RanView struct {
 // Ran shows the memory that the command used, what its programs did, and that the session is removed.
 func Ran(w io.Writer, s Style, v RanView) {
 	p := newPage(s)
-	own := map[resource.Address]resource.Target{}
+	own := targets{}
 	for a := range v.Used {
 		own[a] = v.Target
 	}
@@ -72,26 +72,29 @@ type judged struct {
 	verdict verdict.Verdict
 }
 
+// targets are those of sessions.
+type targets map[resource.Address]resource.Target
+
 // judge gives the verdicts on the sessions with these targets that used something, by address. The catalog is asked for
 // only if there are any.
-func judge(used map[resource.Address]resource.Use, own map[resource.Address]resource.Target, all func() []resource.Target) []judged {
-	users := slices.DeleteFunc(slices.SortedFunc(maps.Keys(used), resource.Address.Compare), func(a resource.Address) bool {
+func judge(used map[resource.Address]resource.Use, own targets, all func() []resource.Target) []judged {
+	users := prose.Only(slices.SortedFunc(maps.Keys(used), resource.Address.Compare), func(a resource.Address) bool {
 		_, known := own[a]
-		return !known || used[a].IsZero()
+		return known && !used[a].IsZero()
 	})
-	var targets []resource.Target
+	var catalog []resource.Target
 	if len(users) > 0 && all != nil {
-		targets = all()
+		catalog = all()
 	}
 	return each(users, func(a resource.Address) judged {
-		v, _ := verdict.Of(used[a], own[a], targets)
+		v, _ := verdict.Of(used[a], own[a], catalog)
 		return judged{a, v}
 	})
 }
 
 // verdicts are those on the sessions of the state.
 func (v StatusView) verdicts() []judged {
-	own := map[resource.Address]resource.Target{}
+	own := targets{}
 	for _, s := range v.Prior.Sessions {
 		own[s.Address] = s.Target
 	}
@@ -100,7 +103,7 @@ func (v StatusView) verdicts() []judged {
 
 // ended are the verdicts on the sessions whose containers a run removed.
 func (v AppliedView) ended() []judged {
-	own := map[resource.Address]resource.Target{}
+	own := targets{}
 	for _, c := range v.Plan.Diff.Sessions {
 		if c.Before != nil {
 			own[c.Address] = c.Before.Target
@@ -125,7 +128,7 @@ func (p *page) verdicts(all []judged, reports map[resource.Address]resource.Repo
 	for _, j := range all[:min(mostVerdicts, len(all))] {
 		p.lead(0, strong, j.address.Short(), j.verdict.String()+".")
 		if r := reports[j.address]; !r.Empty() {
-			p.flow(2, 4, text(prose.Stop(reportWords(r))))
+			p.detail(prose.Stop(reportWords(r)))
 		}
 	}
 	if more := len(all) - mostVerdicts; more > 0 {

@@ -45,7 +45,8 @@ func (v MovedView) draw(p *page) {
 	if v.DryRun {
 		p.lead(0, strong, moved+" would be moved.", "This was a dry run: nothing was changed.")
 	} else {
-		p.lead(0, strong, "Moved "+moved+".", "Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are recreated.")
+		p.lead(0, strong, "Moved "+moved+".",
+			"Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are recreated.")
 	}
 }
 
@@ -195,7 +196,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	p.table(t)
 	p.unproven(v.Unproven)
 	if len(v.Unproven) > 0 {
-		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: its processes stop.", prose.Count(len(v.Unproven), "container"))))
+		p.detail(fmt.Sprintf("The next apply replaces %s: its processes stop.", prose.Count(len(v.Unproven), "container")))
 	}
 	p.notes(v.Notes, v.Live)
 	p.flush(w)
@@ -232,7 +233,7 @@ type ImportedView struct {
 // notes lists what cosplay noticed while it read the hosts.
 func (p *page) notes(all []resource.Note, live resource.Live) {
 	for _, n := range words.Notes(all, live) {
-		p.flow(2, 4, text("note: "+prose.Stop(n)))
+		p.detail("note: " + prose.Stop(n))
 	}
 }
 
@@ -257,7 +258,7 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 	}
 	if v.Unproven {
 		p.unproven([]resource.Body{*v.Session.Body})
-		p.flow(2, 4, text("The next apply replaces it: its processes stop."))
+		p.detail("The next apply replaces it: its processes stop.")
 	}
 	p.notes(v.Notes, v.Live)
 	p.flush(w)
@@ -273,7 +274,8 @@ func (v ImportedView) fate() string {
 
 // Imported shows the result.
 func (v ImportedView) draw(p *page) {
-	p.lead(0, strong, "Imported:", fmt.Sprintf("%s has %s, with serial %d. It was left as it is; the next plan shows what differs.", v.State, v.Session.Address, v.Serial))
+	has := fmt.Sprintf("%s has %s, with serial %d.", v.State, v.Session.Address, v.Serial)
+	p.lead(0, strong, "Imported:", has+" It was left as it is; the next plan shows what differs.")
 	p.next(suggest("plan", v.Flags))
 }
 
@@ -310,8 +312,8 @@ func (v UnlockView) draw(p *page) {
 		p.say(fmt.Sprintf("Removed the note of %s, which has ended.", v.Note))
 	}
 	if v.Interrupted != nil {
-		p.say(fmt.Sprintf("A run that began at %s was interrupted, with %s done and %d open. The next command that reads the hosts takes over what it did.",
-			v.Interrupted.Begun.Local().Format(time.DateTime), prose.Count(v.Interrupted.Done, "step"), v.Interrupted.Open))
+		p.say(fmt.Sprintf("A run that began at %s was interrupted, with %s done and %d open. ", v.Interrupted.Begun.Local().Format(time.DateTime),
+			prose.Count(v.Interrupted.Done, "step"), v.Interrupted.Open) + "The next command that reads the hosts takes over what it did.")
 		p.next(suggest("plan", v.Flags))
 	}
 }

@@ -84,7 +84,7 @@ func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patien
 		waited, err := by.Approve(ctx, outlook, diags)
 		if err == nil && waited {
 			outlook, err = p.stillGood(ctx, outlook.Plan)
-			if stale := (*StaleError)(nil); errors.As(err, &stale) {
+			if stale, is := errors.AsType[*StaleError](err); is {
 				stale.Command = p.command
 			}
 		}
@@ -124,7 +124,7 @@ func (p *Project) ApplySaved(ctx context.Context, saved *plan.Saved, o ApplyOpti
 // be applied. A *Refused has only errors: the user has seen the warnings.
 func (p *Project) stillGood(ctx context.Context, planned *plan.Plan) (Outlook, error) {
 	prior, live, err := p.Fresh(ctx, planned)
-	if stale := (*StaleError)(nil); errors.As(err, &stale) {
+	if stale, is := errors.AsType[*StaleError](err); is {
 		stale.By = p.changedSince(planned.Timestamp, live)
 	}
 	if err == nil {
@@ -169,32 +169,21 @@ func (o Outlook) contested() bool {
 
 // again reports whether another plan may succeed.
 func (p Patience) again(r apply.Result) bool {
-	if r.Interrupted || len(r.Failures) == 0 {
-		return false
-	}
-	if p == WithoutCalls && slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
-		var at *agent.Error
-		return errors.As(f.Err, &at) && at.GivenUp != ""
-	}) {
-		return true
-	}
-	return overtaken(r)
+	calls := p == WithoutCalls && slices.ContainsFunc(r.Failures, func(f apply.Failure) bool { return ofAgent(f).GivenUp != "" })
+	return !r.Interrupted && (calls || Overtaken(r))
 }
 
-// overtaken reports whether a run failed only because another process was faster.
-func overtaken(r apply.Result) bool {
-	return !slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
-		var at *agent.Error
-		return !errors.As(f.Err, &at) || !at.Overtaken() || f.Left != nil
-	})
+// ofAgent is the agent's error of a failure; empty where another one is the cause.
+func ofAgent(f apply.Failure) agent.Error {
+	if at, is := errors.AsType[*agent.Error](f.Err); is {
+		return *at
+	}
+	return agent.Error{}
 }
 
 // refused reports whether the ledger refused each step that failed, because of what another project did.
 func refused(r apply.Result) bool {
-	return !slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
-		var at *agent.Error
-		return !errors.As(f.Err, &at) || !at.Refused
-	})
+	return !slices.ContainsFunc(r.Failures, func(f apply.Failure) bool { return !ofAgent(f).Refused })
 }
 
 // othersChanged reports whether other projects have created or destroyed slices since the hosts were read.
@@ -216,8 +205,14 @@ func (l *Fleet) othersChanged(ctx context.Context, live resource.Live, own strin
 	return false
 }
 
-// Overtaken reports whether another plan follows because another process was faster than this one.
-func Overtaken(r apply.Result) bool { return len(r.Failures) > 0 && overtaken(r) }
+// Overtaken reports whether a run failed only because another process was faster than this one, so that another plan
+// follows.
+func Overtaken(r apply.Result) bool {
+	return len(r.Failures) > 0 && !slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
+		at := ofAgent(f)
+		return !at.Overtaken() || f.Left != nil
+	})
+}
 
 // pause waits a random time, so that projects which wait for each other do not stay in step.
 func pause(ctx context.Context) {

@@ -3,9 +3,6 @@ package project
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -177,10 +174,7 @@ func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 		}
 		one := resource.Output{Name: o.Name, Sensitive: o.Sensitive}
 		if o.Sensitive {
-			sum := hmac.New(sha256.New, []byte(key))
-			sum.Write([]byte("output\x00" + o.Name + "\x00"))
-			sum.Write(written)
-			one.Sealed = hex.EncodeToString(sum.Sum(nil)[:16])
+			one.Sealed = sealed(key, "output", o.Name+"\x00"+string(written))
 		} else {
 			one.Value = json.RawMessage(written)
 		}

@@ -26,7 +26,7 @@ func (p *Project) Saved(o Outlook, flags []string) plan.Saved {
 	saved.Basis.Config = map[string]string{}
 	key := cmp.Or(o.Prior.Key, saved.Key)
 	for _, r := range p.Intent.Reads() {
-		saved.Basis.Config[sealed(key, r.Of)] = sealed(key, string(r.Sum[:]))
+		saved.Basis.Config[sealed(key, "read", r.Of)] = sealed(key, "read", string(r.Sum[:]))
 	}
 	return saved
 }
@@ -38,9 +38,9 @@ func (l *Fleet) sameConfig(basis plan.Basis, key string) error {
 		return nil
 	}
 	for _, r := range l.Intent.Reads() {
-		was, read := basis.Config[sealed(key, r.Of)]
+		was, read := basis.Config[sealed(key, "read", r.Of)]
 		switch {
-		case read && was == sealed(key, string(r.Sum[:])):
+		case read && was == sealed(key, "read", string(r.Sum[:])):
 		case read, r.Text:
 			return &StaleError{What: fmt.Sprintf("%s has changed since it was made", r.Of)}
 		}
@@ -58,9 +58,10 @@ func (l *Fleet) otherValue(what string) error {
 	return stale
 }
 
-// sealed is a hash that does not reveal what a short text is: a file or the environment may have secrets.
-func sealed(key, text string) string {
+// sealed is a hash of a text of some kind that does not reveal a short one: an output, a file or the environment may have
+// secrets.
+func sealed(key, kind, text string) string {
 	sum := hmac.New(sha256.New, []byte(key))
-	sum.Write([]byte("read\x00" + text))
+	sum.Write([]byte(kind + "\x00" + text))
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }

@@ -210,10 +210,7 @@ func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
 
 // scope finds the sessions that an aim names, in the configuration and in the state.
 func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
-	all := p.Addresses()
-	for _, s := range prior.Sessions {
-		all = append(all, s.Address)
-	}
+	all := append(p.Addresses(), prior.Addresses()...)
 	slices.SortFunc(all, resource.Address.Compare)
 	all = slices.Compact(all)
 	target := "--target"

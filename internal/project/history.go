@@ -58,7 +58,7 @@ func (p *Project) History(ctx context.Context) (past Past, err error) {
 		}
 	}
 	delete(logs, p.auditPath())
-	merged, audits := newMerge(all), audits{}
+	merged, audits := newMerge(all), audits{bytes: map[int]int64{}}
 	for _, path := range append([]string{p.auditPath()}, slices.Sorted(maps.Keys(logs))...) {
 		for _, log := range audits.read(path) {
 			merged.add(log)
@@ -209,9 +209,6 @@ func (a *audits) read(path string) (all []auditLog) {
 		if err != nil {
 			a.skipped = append(a.skipped, err)
 			continue
-		}
-		if a.bytes == nil {
-			a.bytes = map[int]int64{}
 		}
 		a.bytes[uid] += int64(len(data))
 		log := auditLog{path: path, owner: agent.SubjectOf(uid)}

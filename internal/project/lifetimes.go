@@ -207,13 +207,8 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 	if err != nil {
 		return nil, err
 	}
-	var all []resource.Address
-	for _, s := range prior.Sessions {
-		all = append(all, s.Address)
-	}
-	for _, e := range prior.Expired {
-		all = append(all, e.Address)
-	}
+	expired := prose.Each(prior.Expired, func(e resource.Expired) resource.Address { return e.Address })
+	all := append(prior.Addresses(), expired...)
 	chosen, err := meant(all, "extend", names)
 	if err != nil {
 		return nil, err

@@ -211,13 +211,13 @@ func (l *Fleet) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 		if len(s.Secret) > 0 {
 			return s.Seal(key), nil
 		}
-		i := slices.IndexFunc(l.Intent.Sessions, func(c config.Session) bool { return c.Address == s.Address })
-		if i < 0 {
+		configured := l.Intent.Session(s.Address)
+		if configured == nil {
 			return s, &StaleError{What: fmt.Sprintf("%s and its sensitive values are not in the configuration any more", s.Address)}
 		}
 		s.Secret = map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(s.Sealed)) {
-			value, there := l.Intent.Sessions[i].Secret[name]
+			value, there := configured.Secret[name]
 			if !there {
 				return s, &StaleError{What: fmt.Sprintf("the sensitive env.%s of %s is not in the configuration any more", name, s.Address)}
 			}

@@ -24,11 +24,10 @@ type Fleet struct {
 
 // Host finds the block of a host.
 func (l *Fleet) Host(name string) (config.Host, error) {
-	i := slices.IndexFunc(l.Intent.Hosts, func(c config.Host) bool { return c.Name == name })
-	if i < 0 {
-		return config.Host{}, fmt.Errorf("the configuration has no host %q. Fix: restore its block", name)
+	if c := l.Intent.Host(name); c != nil {
+		return *c, nil
 	}
-	return l.Intent.Hosts[i], nil
+	return config.Host{}, fmt.Errorf("the configuration has no host %q. Fix: restore its block", name)
 }
 
 // Connect opens a host with its runtimes.
@@ -87,30 +86,23 @@ func (l *Fleet) Used(prior resource.Prior, live resource.Live) map[resource.Addr
 // Used returns.
 func (l *Fleet) Reports(prior resource.Prior, used map[resource.Address]resource.Use) map[resource.Address]resource.Report {
 	type place struct{ host, runtime string }
-	type group struct {
-		ids       []string
-		addresses []resource.Address
-	}
-	groups := map[place]*group{}
+	groups := map[place][]*resource.PriorSession{}
 	for i := range prior.Sessions {
-		s := &prior.Sessions[i]
-		at := place{s.Slice.Host, s.Runtime}
-		if groups[at] == nil {
-			groups[at] = &group{}
-		}
-		if g := groups[at]; s.Emulates() {
-			g.ids, g.addresses = append(g.ids, s.ID), append(g.addresses, s.Address)
+		if s := &prior.Sessions[i]; s.Emulates() {
+			at := place{s.Slice.Host, s.Runtime}
+			groups[at] = append(groups[at], s)
 		}
 	}
 	all, runtimes := make(map[resource.Address]resource.Report, len(prior.Sessions)), l.runtimes(prior)
-	for at, g := range groups {
+	for at, group := range groups {
 		reporter, can := runtimes[at.host][at.runtime].(runtime.Reporter)
 		if !can {
 			continue
 		}
-		for i, report := range reporter.Reports(g.ids) {
-			report.Peaks = used[g.addresses[i]].PeaksMiB
-			all[g.addresses[i]] = report
+		for i, report := range reporter.Reports(prose.Each(group, func(s *resource.PriorSession) string { return s.ID })) {
+			a := group[i].Address
+			report.Peaks = used[a].PeaksMiB
+			all[a] = report
 		}
 	}
 	return all
@@ -247,20 +239,16 @@ func unreachable(s resource.PriorSession, c resource.Body) error {
 // identities are the private keys beside the public keys that the configuration names, or else those that were chosen
 // in HOME: without a name ssh tries only the usual ones in the home of the account.
 func (l *Fleet) identities(session resource.PriorSession) []string {
+	s := l.Intent.Session(session.Address)
+	if s == nil || len(s.Keys) == 0 {
+		return machine.Identities(session.Spec.SSH.AuthorizedKeys)
+	}
 	var all []string
-	for _, s := range l.Intent.Sessions {
-		if s.Address != session.Address {
-			continue
-		}
-		for _, key := range s.Keys {
-			private := strings.TrimSuffix(key, ".pub")
-			if _, err := os.Stat(private); strings.HasPrefix(key, "/") && private != key && err == nil {
-				all = append(all, private)
-			}
-		}
-		if len(s.Keys) > 0 {
-			return all
+	for _, key := range s.Keys {
+		private := strings.TrimSuffix(key, ".pub")
+		if _, err := os.Stat(private); strings.HasPrefix(key, "/") && private != key && err == nil {
+			all = append(all, private)
 		}
 	}
-	return machine.Identities(session.Spec.SSH.AuthorizedKeys)
+	return all
 }

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"cosplay/internal/apply"
+	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -34,11 +36,7 @@ func (p *Project) Settled(ctx context.Context) (resource.Prior, error) {
 
 // Addresses are those of the configuration's sessions.
 func (l *Fleet) Addresses() []resource.Address {
-	var all []resource.Address
-	for _, s := range l.Intent.Sessions {
-		all = append(all, s.Address)
-	}
-	return all
+	return prose.Each(l.Intent.Sessions, func(s config.Session) resource.Address { return s.Address })
 }
 
 // SimDirs are the folders of the simulated hosts, by host.
@@ -77,22 +75,11 @@ func (f *Files) Interrupted() (*Interrupted, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := Interrupted{Begun: info.ModTime()} // if it was interrupted in its first line
-	open := map[string]bool{}
-	for _, e := range entries {
-		switch e.Event {
-		case apply.Begin:
-			run.Begun = e.Time
-		case apply.Started:
-			open[e.Step] = true
-		case apply.Done:
-			run.Done++
-			delete(open, e.Step)
-		case apply.Failed:
-			delete(open, e.Step)
-		}
+	run := Interrupted{Begun: info.ModTime(), Open: len(apply.Open(entries))}
+	if len(entries) > 0 { // else it was interrupted in its first line
+		run.Begun = entries[0].Time
 	}
-	run.Open = len(open)
+	run.Done = len(prose.Only(entries, func(e apply.Entry) bool { return e.Event == apply.Done }))
 	return &run, nil
 }
 

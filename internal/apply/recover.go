@@ -104,12 +104,7 @@ func Open(entries []Entry) (open []plan.Op) {
 // settle reads from the snapshot what an operation has changed whose end is not known, or that failed. e is the last
 // entry of the journal for it.
 func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
-	done := func(happened bool) (resource.Prior, resource.Note) {
-		if happened {
-			return plan.Fold(prior, op, plan.Made{At: moment(op, e.Time)}), resource.Note{Kind: resource.StepDone}
-		}
-		return prior, resource.Note{Kind: resource.StepNotDone}
-	}
+	done := func(happened bool) (resource.Prior, resource.Note) { return settled(prior, op, e, happened) }
 	switch op := op.(type) {
 	case plan.TakeGPU:
 		return done(holds(live, op.Host, op.GPU, begin.Lineage))
@@ -128,11 +123,11 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	case plan.CreateSlice:
 		return settleCreate(prior, op, e, begin, live)
 	case plan.DestroySlice:
-		return settleDestroy(prior, op, live)
+		return settleDestroy(prior, op, e, live)
 	case plan.Prepare:
 		return settlePrepare(prior, op, e, live)
 	case plan.Unprepare:
-		return settleUnprepare(prior, op, live)
+		return settleUnprepare(prior, op, e, live)
 	case plan.StopSession:
 		c, there := live.Body(op.Host, op.Runtime, op.ID)
 		return done(there && c.State == resource.Stopped)
@@ -144,6 +139,14 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return done(true) // its programs may have ended; the next plan removes the rest
 	case plan.EnsureImage, plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.JoinSlice, plan.LeaveSlice, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the next plan does it
 	}
+	return done(false)
+}
+
+// settled is the state after an operation that the snapshot shows to have happened, or not at all.
+func settled(prior resource.Prior, op plan.Op, e Entry, happened bool) (resource.Prior, resource.Note) {
+	if happened {
+		return plan.Fold(prior, op, plan.Made{At: moment(op, e.Time)}), resource.Note{Kind: resource.StepDone}
+	}
 	return prior, resource.Note{Kind: resource.StepNotDone}
 }
 
@@ -152,7 +155,7 @@ func settleSet(prior resource.Prior, op plan.SetGPU, e Entry, live resource.Live
 	g, ok := live.GPU(op.Host, op.GPU)
 	if op.Setting == resource.SMClock {
 		if e.Event == Failed && refusedLock(g) {
-			return prior, resource.Note{Kind: resource.StepNotDone}
+			return settled(prior, op, e, false)
 		}
 		return plan.UnsureClock(prior, op), resource.Note{Kind: resource.LockUnsure}
 	}
@@ -160,16 +163,13 @@ func settleSet(prior resource.Prior, op plan.SetGPU, e Entry, live resource.Live
 	if op.Setting == resource.PowerLimit && !op.Restore && resource.RoundedPower(op.Value, now) {
 		op.Value = now // the next plan sets it again
 	}
-	if ok && (readable && now == op.Value || !readable && e.Event != Failed) {
-		return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
-	}
-	return prior, resource.Note{Kind: resource.StepNotDone}
+	return settled(prior, op, e, ok && (readable && now == op.Value || !readable && e.Event != Failed))
 }
 
 func settlePrepare(prior resource.Prior, op plan.Prepare, e Entry, live resource.Live) (resource.Prior, resource.Note) {
 	c, there := live.Body(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID)
 	if !there {
-		return prior, resource.Note{Kind: resource.StepNotDone}
+		return settled(prior, op, e, false)
 	}
 	prior = plan.Fold(prior, op, plan.Made{Body: &c, At: moment(op, e.Time)})
 	if !op.Session.HasHash(prior.Key, c.Hash) || !whole(c, c.Hash) && !op.Session.Rests(c) {
@@ -178,18 +178,17 @@ func settlePrepare(prior resource.Prior, op plan.Prepare, e Entry, live resource
 	return prior, resource.Note{Kind: resource.BodyTaken, Runtime: op.Session.Runtime}
 }
 
-func settleUnprepare(prior resource.Prior, op plan.Unprepare, live resource.Live) (resource.Prior, resource.Note) {
+func settleUnprepare(prior resource.Prior, op plan.Unprepare, e Entry, live resource.Live) (resource.Prior, resource.Note) {
 	c, there := live.Body(op.Host, op.Runtime, op.ID)
-	switch {
-	case !there && resource.RuntimeNamed(op.Runtime).LeavesFiles: // they may still be there
-		return plan.Unfinished(prior, op.Address), resource.Note{Kind: resource.StepHalfDone}
-	case !there:
-		return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
+	half := resource.RuntimeNamed(op.Runtime).LeavesFiles // without a body they may still be there
+	if there {
+		s, _ := prior.Session(op.Address)
+		half = s.Body != nil && !whole(c, s.Body.Hash)
 	}
-	if s, known := prior.Session(op.Address); known && s.Body != nil && !whole(c, s.Body.Hash) {
+	if half {
 		return plan.Unfinished(prior, op.Address), resource.Note{Kind: resource.StepHalfDone}
 	}
-	return prior, resource.Note{Kind: resource.StepNotDone}
+	return settled(prior, op, e, !there)
 }
 
 // whole reports whether a body is complete and runs.
@@ -237,13 +236,11 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 	g, readable := live.Sliced(want.Host, want.GPU)
 	other := diff.Overlapping(g, want)
 	switch {
-	case e.Sure && (e.Made == nil || e.Made.Handle == nil):
-		return prior, resource.Note{Kind: resource.StepNotDone}
+	case e.Sure && (e.Made == nil || e.Made.Handle == nil), readable && other == nil:
+		return settled(prior, op, e, false)
 	case !readable:
 		unseen := plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}
 		return plan.Fold(prior, op, unseen), resource.Note{Kind: resource.SliceUnseen}
-	case other == nil:
-		return prior, resource.Note{Kind: resource.StepNotDone}
 	case e.Sure && other.IsAt(want) && other.GPUInstance == e.Made.Handle.GPUInstance:
 		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), resource.Note{Kind: resource.InstanceTaken}
 	case !other.IsAt(want), slices.Contains(begin.Slices, *other), !host.Unbooked && !noted(live, begin.Lineage, *other):
@@ -303,7 +300,7 @@ func renameSlices(prior resource.Prior, live resource.Live) resource.Prior {
 	return prior
 }
 
-func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Live) (resource.Prior, resource.Note) {
+func settleDestroy(prior resource.Prior, op plan.DestroySlice, e Entry, live resource.Live) (resource.Prior, resource.Note) {
 	prior = Reconsider(prior, live)
 	s, ok := prior.Session(op.Address)
 	if !ok || s.Handle == nil {
@@ -313,13 +310,10 @@ func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Liv
 		return prior, resource.Note{Kind: resource.StepUnreadable}
 	}
 	own, there := diff.OwnSlice(s, live)
-	if !there {
-		return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
-	}
-	if own.UUID == "" && s.Handle.UUID != "" {
+	if there && own.UUID == "" && s.Handle.UUID != "" {
 		// The compute instance was removed, the GPU instance is left: it is still the project's.
 		prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle})
 		return prior, resource.Note{Kind: resource.StepHalfDone}
 	}
-	return prior, resource.Note{Kind: resource.StepNotDone}
+	return settled(prior, op, e, !there)
 }

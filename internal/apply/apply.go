@@ -202,31 +202,39 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	}
 	name := Effect{Op: op}.Change().Host
 	host, open := r.Hosts[name]
-	if !open {
+	switch {
+	case !open:
 		return made, fmt.Errorf("host %q is not open; it is in the state but no longer in the configuration: "+
 			"put its block back until its sessions are destroyed", name)
+	case onBody(op):
+		return host.changeBody(ctx, name, op, prior, say)
 	}
+	return host.changeGPU(ctx, op, prior)
+}
+
+// changeGPU carries out an operation on a GPU or an MPS daemon.
+func (h Host) changeGPU(ctx context.Context, op plan.Op, prior resource.Prior) (made plan.Made, err error) {
 	switch op := op.(type) {
 	case plan.TakeGPU:
-		return made, host.GPUs.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState,
+		return made, h.GPUs.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState,
 			Whole: op.Whole, Others: op.Others, Slices: op.Slices})
 	case plan.LeaveGPU:
-		return made, host.GPUs.Leave(ctx, op.GPU)
+		return made, h.GPUs.Leave(ctx, op.GPU)
 	case plan.ReleaseGPU:
-		return made, host.GPUs.Release(ctx, op.GPU, op.AsItIs, op.Abandon)
+		return made, h.GPUs.Release(ctx, op.GPU, op.AsItIs, op.Abandon)
 	case plan.SetGPU:
 		if _, held := prior.GPU(op.Host, op.GPU); !held {
 			what := op.GPU + " is to be changed, but the state does not have its baseline: cosplay did not make this plan"
 			return made, prose.Advice{What: what, Fix: "make a new plan with cosplay plan"}
 		}
-		made.PowerMW, err = set(ctx, host.GPUs, op)
+		made.PowerMW, err = set(ctx, h.GPUs, op)
 	case plan.RunMPS:
-		return made, host.MPS.RunMPS(ctx, served(prior, op), op.MPS)
+		return made, h.MPS.RunMPS(ctx, served(prior, op), op.MPS)
 	case plan.StopMPS:
-		return made, host.MPS.StopMPS(ctx, op.MPS)
+		return made, h.MPS.StopMPS(ctx, op.MPS)
 	case plan.CreateSlice:
 		need := resource.Need{SMs: cmp.Or(op.SMs, op.Session.Fit.Got.SMs), MemoryMiB: op.Session.Target.MemoryMiB, Beside: beside(prior, op.Beside)}
-		slice, err := host.GPUs.CreateSlice(ctx, op.Session.Slice.Place(), need)
+		slice, err := h.GPUs.CreateSlice(ctx, op.Session.Slice.Place(), need)
 		return plan.Made{Handle: &slice.Handle}, err
 	case plan.DestroySlice:
 		s, _ := prior.Session(op.Address)
@@ -234,18 +242,27 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 			return made, nil
 		}
 		if s.MPS != "" { // a slice that programs use cannot be destroyed
-			err = host.MPS.StopMPS(ctx, resource.MPS{Folder: s.MPS})
+			err = h.MPS.StopMPS(ctx, resource.MPS{Folder: s.MPS})
 		}
 		if err == nil {
-			err = host.GPUs.DestroySlice(ctx, resource.LiveSlice{Slice: op.Slice.Place(), Handle: *s.Handle})
+			err = h.GPUs.DestroySlice(ctx, resource.LiveSlice{Slice: op.Slice.Place(), Handle: *s.Handle})
 		}
+	default:
+		err = fmt.Errorf("no way to carry out %T", op)
+	}
+	return made, err
+}
+
+// changeBody carries out an operation on the body of a session, or on its image.
+func (h Host) changeBody(ctx context.Context, host string, op plan.Op, prior resource.Prior, say func(string)) (made plan.Made, err error) {
+	switch op := op.(type) {
 	case plan.EnsureImage:
-		if host.Images == nil {
+		if h.Images == nil {
 			return made, fmt.Errorf("host %s has no container engine; Fix: cosplay plan", op.Host)
 		}
-		return made, host.Images.Ensure(ctx, op.Image, op.How, say)
+		return made, h.Images.Ensure(ctx, op.Image, op.How, say)
 	case plan.Prepare:
-		runtime, err := host.runtime(name, op.Session.Runtime)
+		runtime, err := able[Runtime](h, host, op.Session.Runtime)
 		if err != nil {
 			return made, err
 		}
@@ -257,20 +274,20 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		body, err := runtime.Prepare(ctx, op.Session, given)
 		return plan.Made{Body: &body}, err
 	case plan.Unprepare:
-		runtime, err := host.runtime(name, op.Runtime)
+		runtime, err := able[Runtime](h, host, op.Runtime)
 		if err != nil {
 			return made, err
 		}
 		used, err := runtime.Unprepare(ctx, op.ID)
 		return plan.Made{Used: &used}, err
 	case plan.StopSession:
-		stopper, err := host.stopper(name, op.Runtime)
+		stopper, err := able[Stopper](h, host, op.Runtime)
 		if err != nil {
 			return made, err
 		}
 		return made, stopper.Stop(ctx, op.ID)
 	case plan.StartSession:
-		stopper, err := host.stopper(name, op.Runtime)
+		stopper, err := able[Stopper](h, host, op.Runtime)
 		if err != nil {
 			return made, err
 		}
@@ -278,15 +295,14 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		body, err := stopper.Start(ctx, s.Session)
 		return plan.Made{Body: &body}, err
 	case plan.EndSession:
-		runtime, err := host.runtime(name, op.Runtime)
+		runtime, err := able[Runtime](h, host, op.Runtime)
 		if ender, can := runtime.(Ender); err == nil && can {
 			err = ender.End(ctx, op.ID, Farewell(op), time.Duration(op.Grace)*time.Second)
 		}
 		return made, err
 	default:
-		err = fmt.Errorf("no way to carry out %T", op)
+		return made, fmt.Errorf("no way to carry out %T", op)
 	}
-	return made, err
 }
 
 // beside is the UUID of the compute instance of a session; "" for none.
@@ -326,19 +342,15 @@ func set(ctx context.Context, on GPUs, op plan.SetGPU) (rounded *int, err error)
 	return &now, nil
 }
 
-func (h Host) runtime(host, name string) (Runtime, error) {
+// able is a runtime of the host for what an operation needs.
+func able[T any](h Host, host, name string) (able T, err error) {
 	runtime, ok := h.Runtimes[name]
 	if !ok {
-		return nil, fmt.Errorf("host %s has no runtime %q; Fix: cosplay plan", host, name)
+		return able, fmt.Errorf("host %s has no runtime %q; Fix: cosplay plan", host, name)
 	}
-	return runtime, nil
-}
-
-func (h Host) stopper(host, name string) (Stopper, error) {
-	runtime, err := h.runtime(host, name)
-	stopper, can := runtime.(Stopper)
-	if err == nil && !can {
+	able, can := runtime.(T)
+	if !can {
 		err = fmt.Errorf("sessions that run %s are not stopped or started. Fix: end the processes of cosplay exec", resource.RuntimeNamed(name).Where)
 	}
-	return stopper, err
+	return able, err
 }

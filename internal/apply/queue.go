@@ -50,14 +50,20 @@ func newQueue(steps []plan.Step, parallelism int) *queue {
 // lane is the queue of a step: operations on GPUs are quick and run one after the other, those on bodies take long.
 // Each kind has its own limit, so that neither waits for the other.
 func lane(op plan.Op, parallelism int) int {
-	if parallelism > 1 {
-		switch op.(type) {
-		case plan.Prepare, plan.Unprepare, plan.EnsureImage, plan.StopSession, plan.StartSession, plan.EndSession:
-			return 1
-		default:
-		}
+	if parallelism > 1 && onBody(op) {
+		return 1
 	}
 	return 0
+}
+
+// onBody reports whether an operation is on the body of a session or on its image.
+func onBody(op plan.Op) bool {
+	switch op.(type) {
+	case plan.Prepare, plan.Unprepare, plan.EnsureImage, plan.StopSession, plan.StartSession, plan.EndSession:
+		return true
+	default:
+		return false
+	}
 }
 
 // place is the name of the place that slices of a GPU have together: the agent creates those that wait at the same

@@ -19,7 +19,11 @@ func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.
 		return nil, leaving(err, nil)
 	}
 	if need.Beside != "" {
-		return d.createBeside(want, need, p)
+		instance, err := d.instanceOf(want, need, p)
+		if err != nil {
+			return nil, leaving(err, nil)
+		}
+		return d.fill(instance, nil, p, want, need)
 	}
 	placement := nvml.GpuInstancePlacement{Start: uint32(want.Start), Size: uint32(p.size)}
 	instance, err := get(d, "nvmlDeviceCreateGpuInstanceWithPlacement", func() (nvml.GpuInstance, nvml.Return) {
@@ -38,66 +42,60 @@ func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.
 	id := int(info.Id)
 	d.lib.made.Store(&id)
 	defer d.lib.made.Store(nil)
+	return d.fill(instance, &id, p, want, need)
+}
+
+// instanceOf is the GPU instance with the compute instance beside which a slice is created.
+func (d device) instanceOf(want resource.Slice, need resource.Need, p gpuProfile) (nvml.GpuInstance, error) {
+	all, err := d.slices([]gpuProfile{p})
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(s resource.LiveSlice) bool {
+		return s.UUID == need.Beside && s.Start == want.Start && s.Instance().Profile == p.Name
+	})
+	if i < 0 {
+		return nil, &Error{Call: createPart, GPU: d.String(), Message: fmt.Sprintf("the %s at slot %d no longer has the compute instance %s", p.Name, want.Start, need.Beside),
+			Advice: prose.Advice{What: "Another process has destroyed it since the plan.", Fix: planAgain}}
+	}
+	return d.instance(all[i].GPUInstance)
+}
+
+// The calls that create a compute instance: the one that fills its GPU instance, or a part of it.
+const (
+	createWhole = "nvmlGpuInstanceCreateComputeInstance"
+	createPart  = "nvmlGpuInstanceCreateComputeInstanceWithPlacement"
+)
+
+// fill creates the compute instance of a slice in its GPU instance. own is the GPU instance if it was created for the
+// slice: it is destroyed if the slice cannot be used. It is nil for the GPU instance of another slice.
+func (d device) fill(instance nvml.GpuInstance, own *int, p gpuProfile, want resource.Slice, need resource.Need) (*resource.LiveSlice, error) {
+	call, destroy := createPart, func() error { return nil }
+	if own != nil {
+		call, destroy = createWhole, func() error { return d.call("nvmlGpuInstanceDestroy", instance.Destroy) }
+	}
 	compute, err := d.compute(instance, p, want, need)
 	if err != nil {
-		_ = d.call("nvmlGpuInstanceDestroy", instance.Destroy)
+		_ = destroy()
 		if _, still, lookErr := d.find(want); lookErr == nil && !still {
 			return nil, leaving(err, nil)
 		}
-		return nil, leaving(err, &id)
+		if own != nil {
+			err = leaving(err, own)
+		}
+		return nil, err
 	}
 	made, found, err := d.find(want)
 	switch {
 	case unavailable(err): // a slice that cannot be identified is of no use
-		if d.call("nvmlComputeInstanceDestroy", compute.Destroy) == nil && d.call("nvmlGpuInstanceDestroy", instance.Destroy) == nil {
+		if d.call("nvmlComputeInstanceDestroy", compute.Destroy) == nil && destroy() == nil {
 			err = leaving(err, nil)
 		}
 		return nil, err
 	case err != nil:
 		return nil, err
 	case !found || made.UUID == "":
-		return nil, leaving(d.notTaken("nvmlGpuInstanceCreateComputeInstance", fmt.Sprintf("there is no %s slice at slot %d", want.Profile, want.Start)), &id)
-	}
-	made.Boot, err = bootID(d.lib.path)
-	return &made, err
-}
-
-// createBeside creates a compute instance in the GPU instance of another one.
-func (d device) createBeside(want resource.Slice, need resource.Need, p gpuProfile) (*resource.LiveSlice, error) {
-	const call = "nvmlGpuInstanceCreateComputeInstanceWithPlacement"
-	all, err := d.slices([]gpuProfile{p})
-	if err != nil {
-		return nil, leaving(err, nil)
-	}
-	i := slices.IndexFunc(all, func(s resource.LiveSlice) bool {
-		return s.UUID == need.Beside && s.Start == want.Start && s.Instance().Profile == p.Name
-	})
-	if i < 0 {
-		return nil, leaving(&Error{Call: call, GPU: d.String(), Message: fmt.Sprintf("the %s at slot %d no longer has the compute instance %s", p.Name, want.Start, need.Beside),
-			Advice: prose.Advice{What: "Another process has destroyed it since the plan.", Fix: planAgain}}, nil)
-	}
-	instance, err := d.instance(all[i].GPUInstance)
-	if err != nil {
-		return nil, leaving(err, nil)
-	}
-	compute, err := d.compute(instance, p, want, need)
-	if err != nil {
-		if _, still, lookErr := d.find(want); lookErr == nil && !still {
-			err = leaving(err, nil)
-		}
-		return nil, err
-	}
-	made, found, err := d.find(want)
-	switch {
-	case unavailable(err):
-		if d.call("nvmlComputeInstanceDestroy", compute.Destroy) == nil {
-			err = leaving(err, nil)
-		}
-		return nil, err
-	case err != nil:
-		return nil, err
-	case !found:
-		return nil, leaving(d.notTaken(call, fmt.Sprintf("there is no %s slice at slot %d", want.Profile, want.Start)), nil)
+		return nil, leaving(d.notTaken(call, fmt.Sprintf("there is no %s slice at slot %d", want.Profile, want.Start)), own)
 	}
 	made.Boot, err = bootID(d.lib.path)
 	return &made, err
@@ -109,8 +107,7 @@ func (d device) instance(id int) (nvml.GpuInstance, error) {
 
 // leaving notes on an error which GPU instance is left; nil is none.
 func leaving(err error, instance *int) error {
-	var known *Error
-	if errors.As(err, &known) {
+	if known, is := errors.AsType[*Error](err); is {
 		known.GPUInstance, known.Sure = instance, true
 	}
 	return err
@@ -150,7 +147,7 @@ func (d device) compute(instance nvml.GpuInstance, p gpuProfile, want resource.S
 		if err != nil {
 			return nil, err
 		}
-		return get(d, "nvmlGpuInstanceCreateComputeInstance", func() (nvml.ComputeInstance, nvml.Return) {
+		return get(d, createWhole, func() (nvml.ComputeInstance, nvml.Return) {
 			return instance.CreateComputeInstance(&info)
 		})
 	}
@@ -165,7 +162,7 @@ func (d device) compute(instance nvml.GpuInstance, p gpuProfile, want resource.S
 			Advice:  prose.Advice{What: "cosplay computes the SMs of a compute instance from those of the smallest GPU instance.", Fix: "use a slice without \"c\" in its profile"}}
 	}
 	placement := nvml.ComputeInstancePlacement{Start: uint32(want.ComputeStart), Size: uint32(size)}
-	return get(d, "nvmlGpuInstanceCreateComputeInstanceWithPlacement", func() (nvml.ComputeInstance, nvml.Return) {
+	return get(d, createPart, func() (nvml.ComputeInstance, nvml.Return) {
 		return instance.CreateComputeInstanceWithPlacement(&info, &placement)
 	})
 }
@@ -177,7 +174,7 @@ func (d device) computeProfile(instance nvml.GpuInstance, computeSlices int) (in
 		info, err := get(d, "nvmlGpuInstanceGetComputeInstanceProfileInfo", func() (nvml.ComputeInstanceProfileInfo, nvml.Return) {
 			return instance.GetComputeInstanceProfileInfo(i, nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED)
 		})
-		if isCode(err, nvml.ERROR_NOT_SUPPORTED) || isCode(err, nvml.ERROR_INVALID_ARGUMENT) {
+		if isCode(err, nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_INVALID_ARGUMENT) {
 			continue
 		}
 		if err != nil {
@@ -274,16 +271,10 @@ func (d device) remove(s resource.LiveSlice, emptied func()) error {
 		}
 		emptied()
 		if s.Divides() {
-			if others, err := d.hasCompute(s.GPUInstance); err != nil || others {
+			if others, err := d.migUUIDs(s.GPUInstance); err != nil || len(others) > 0 {
 				return err
 			}
 		}
 	}
 	return d.call("nvmlGpuInstanceDestroy", instance.Destroy)
-}
-
-// hasCompute reports whether a GPU instance has compute instances.
-func (d device) hasCompute(instance int) (bool, error) {
-	uuids, err := d.migUUIDs(instance)
-	return len(uuids) > 0, err
 }

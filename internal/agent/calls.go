@@ -121,8 +121,7 @@ var calls = []Call{
 
 // unavailable reports whether an error says that a call is not there for a GPU, and nothing of the GPU itself.
 func unavailable(err error) bool {
-	return slices.ContainsFunc([]nvml.Return{nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NO_PERMISSION, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_UNKNOWN},
-		func(code nvml.Return) bool { return isCode(err, code) })
+	return isCode(err, nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NO_PERMISSION, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_UNKNOWN)
 }
 
 // degradation is the feature that a GPU loses by a failed call; false where the call is

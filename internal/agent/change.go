@@ -141,7 +141,7 @@ func (d device) trySetMIG(wanted int) error {
 	}
 	// The mode is pending and would switch at the next reset, which no user expects: cancel it.
 	_ = set(current)
-	return &Error{Call: call, GPU: d.String(), Code: int(switched), Message: "MIG mode does not switch: " + switched.Error(), Advice: adviceOn(call, switched)}
+	return d.failed(call, switched, "MIG mode does not switch: "+switched.Error())
 }
 
 // setPower sets the power limit and returns the value read back, in mW: drivers round

@@ -262,8 +262,7 @@ func (c *child) start() (err error) {
 	} else {
 		c.line, err = c.options.ownLine()
 	}
-	var refused *SudoError
-	if err != nil && !errors.As(err, &refused) {
+	if _, refused := errors.AsType[*SudoError](err); err != nil && !refused {
 		return fmt.Errorf("starting the agent: %w", err)
 	}
 	return err

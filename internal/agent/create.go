@@ -171,13 +171,13 @@ func (l *nvmlLibrary) noteMade(all []making) {
 	)
 	for i := range all {
 		m := &all[i]
-		var known *Error
+		known, is := errors.AsType[*Error](m.err)
 		switch {
 		case !m.noted:
 			continue
 		case m.err == nil:
 			made = append(made, *m.slice)
-		case errors.As(m.err, &known) && known.Sure && known.GPUInstance == nil:
+		case is && known.Sure && known.GPUInstance == nil:
 			gone = append(gone, *m.Slice)
 		default:
 			continue

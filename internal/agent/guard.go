@@ -112,7 +112,7 @@ func inReason(l *nvmlLibrary, r *request) error {
 		}
 		return nil // the agent reads the baseline itself
 	case opCreateSlice:
-		return d.placeInReason(r.Slice.Slice, r.Need)
+		return leaving(d.placeInReason(r.Slice.Slice, r.Need), nil)
 	}
 	return nil
 }
@@ -133,8 +133,7 @@ func baselineOr(l *nvmlLibrary, r request, err error) error {
 // explain adds a fix to the refusal to destroy a slice: if the ledger was lost, only root
 // can destroy the project's slices.
 func (l *nvmlLibrary) explain(r request, err error) error {
-	var refused *ledger.RefusedError
-	if l.guard != nil && r.Op == opDestroySlice && errors.As(err, &refused) {
+	if _, refused := errors.AsType[*ledger.RefusedError](err); refused && l.guard != nil && r.Op == opDestroySlice {
 		advice := prose.AdviceOf(err)
 		advice.Fix += "; if the slice is the project's and the host's ledger was lost: sudo cosplay destroy"
 		return advice
@@ -168,21 +167,21 @@ func (d device) clockInReason(mhz int) error {
 // ledger would list the existing slice as this user's.
 func (d device) placeInReason(s resource.Slice, need resource.Need) error {
 	if !nameForm().MatchString(s.Host) {
-		return leaving(&Error{GPU: d.String(), Message: "the slice's host has no name that can be written down"}, nil)
+		return &Error{GPU: d.String(), Message: "the slice's host has no name that can be written down"}
 	}
 	p, err := d.offered(s, need)
 	if err != nil {
-		return leaving(err, nil)
+		return err
 	}
 	model := resource.Model{Profiles: []resource.Profile{p.Profile}}
 	_, known := model.Profile(s.Profile)
 	if !slices.Contains(p.Starts, s.Start) || s.Size != p.size || !known || !slices.Contains(model.ComputeStarts(s.Profile), s.ComputeStart) {
-		return leaving(&Error{GPU: d.String(), Message: fmt.Sprintf("%s: there is no %s of %d slots at slot %d", d, s.Profile, s.Size, s.Start)}, nil)
+		return &Error{GPU: d.String(), Message: fmt.Sprintf("%s: there is no %s of %d slots at slot %d", d, s.Profile, s.Size, s.Start)}
 	}
 	_, found, err := d.find(s)
 	if err == nil && found {
-		err = &Error{Code: int(nvml.ERROR_INSUFFICIENT_RESOURCES), Call: "nvmlDeviceCreateGpuInstanceWithPlacement", GPU: d.String(),
+		return &Error{Code: int(nvml.ERROR_INSUFFICIENT_RESOURCES), Call: "nvmlDeviceCreateGpuInstanceWithPlacement", GPU: d.String(),
 			Message: fmt.Sprintf("there is a %s slice at slot %d already", s.Profile, s.Start), Advice: prose.Advice{Fix: planAgain}}
 	}
-	return leaving(err, nil)
+	return err
 }

@@ -50,8 +50,7 @@ func (d device) unused(held *instanceID, try func() error) error {
 // inUseBy adds to the error of a change the processes that use the GPU or the slice. It
 // is for after the turn: it changes nothing, and a user can make it slow.
 func (l *nvmlLibrary) inUseBy(err error) error {
-	var at *Error
-	if l.users != nil && errors.As(err, &at) {
+	if at, is := errors.AsType[*Error](err); is && l.users != nil {
 		at.Advice = l.users()
 	}
 	return err

@@ -127,9 +127,14 @@ func (d device) call(name string, f func() nvml.Return) error {
 	l := d.lib
 	l.now.Store(&site{call: name, gpu: d.name})
 	if ret := f(); ret != nvml.SUCCESS {
-		return &Error{Call: name, GPU: d.name, Code: int(ret), Message: ret.Error(), Advice: adviceOn(name, ret)}
+		return d.failed(name, ret, ret.Error())
 	}
 	return nil
+}
+
+// failed is the error of a call that answers a code.
+func (d device) failed(call string, code nvml.Return, message string) *Error {
+	return &Error{Call: call, GPU: d.name, Code: int(code), Message: message, Advice: adviceOn(call, code)}
 }
 
 // has returns an error if the library does not have a function.
@@ -164,14 +169,14 @@ func get2[A, B any](d device, name string, f func() (A, B, nvml.Return)) (a A, b
 	return a, b, err
 }
 
-func isCode(err error, code nvml.Return) bool {
+func isCode(err error, codes ...nvml.Return) bool {
 	at, known := failedCall(err)
-	return known && at.Code == int(code)
+	return known && slices.Contains(codes, nvml.Return(at.Code))
 }
 
 func failedCall(err error) (*Error, bool) {
-	var at *Error
-	return at, errors.As(err, &at) && at.Call != "" && at.Code != 0
+	at, is := errors.AsType[*Error](err)
+	return at, is && at.Call != "" && at.Code != 0
 }
 
 // devices lists the GPUs that answer and those that do not: without a GPU that fell off

@@ -84,8 +84,7 @@ func (d device) readMIGOnce(gpu *resource.GPU) error {
 
 // noProfiles is the error of a GPU in MIG mode that offers none.
 func (d device) noProfiles() error {
-	const call = "nvmlDeviceGetGpuInstanceProfileInfoV"
-	return &Error{Call: call, GPU: d.String(), Code: int(nvml.ERROR_NOT_SUPPORTED), Message: nvml.ERROR_NOT_SUPPORTED.Error(), Advice: adviceOn(call, nvml.ERROR_NOT_SUPPORTED)}
+	return d.failed("nvmlDeviceGetGpuInstanceProfileInfoV", nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NOT_SUPPORTED.Error())
 }
 
 // profilesOf returns the profiles of a board, which are those of the GPU if no other one has been asked.
@@ -124,7 +123,7 @@ func (d device) listProfiles() ([]gpuProfile, error) {
 		info, err := get(d, "nvmlDeviceGetGpuInstanceProfileInfoV", func() (nvml.GpuInstanceProfileInfo_v2, nvml.Return) {
 			return d.GetGpuInstanceProfileInfoV(i).V2()
 		})
-		if isCode(err, nvml.ERROR_NOT_SUPPORTED) || isCode(err, nvml.ERROR_INVALID_ARGUMENT) {
+		if isCode(err, nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_INVALID_ARGUMENT) {
 			continue
 		}
 		if err != nil {
@@ -299,7 +298,7 @@ func (d device) migUUIDs(instance int) (map[instanceIDs]string, error) {
 		mig, err := get(d, "nvmlDeviceGetMigDeviceHandleByIndex", func() (nvml.Device, nvml.Return) {
 			return d.GetMigDeviceHandleByIndex(i)
 		})
-		if isCode(err, nvml.ERROR_NOT_FOUND) || isCode(err, nvml.ERROR_INVALID_ARGUMENT) {
+		if isCode(err, nvml.ERROR_NOT_FOUND, nvml.ERROR_INVALID_ARGUMENT) {
 			continue
 		}
 		if err != nil {

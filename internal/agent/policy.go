@@ -119,10 +119,7 @@ func parseRule(l resource.AdminLine) (rule, error) {
 
 // permit adds words of "manage"; none stands alone and permits nothing.
 func (r *rule) permit(words []string) error {
-	known := []string{resource.SlicesWord}
-	for _, s := range resource.AllSettings {
-		known = append(known, s.ManageWord())
-	}
+	known := append([]string{resource.SlicesWord}, prose.Each(resource.AllSettings[:], resource.Setting.ManageWord)...)
 	for _, word := range words {
 		if word != "none" && !slices.Contains(known, word) || word == "none" && len(words) > 1 {
 			return fmt.Errorf("manage=%s: write none, or some of %s", strings.Join(words, ","), strings.Join(known, ","))

@@ -24,8 +24,7 @@ func ServePrivileged(library string) error {
 		return startOver(os.Environ())
 	} // else the first request gets the reason
 	lib, err := openPrivileged(library)
-	var refused *ledger.RefusedError
-	if errors.As(err, &refused) { // too many agents: this one ends
+	if _, refused := errors.AsType[*ledger.RefusedError](err); refused { // too many agents: this one ends
 		return errors.Join(err, writeLine(os.Stdout, answered(response{Last: true}, request{}, err)))
 	}
 	if err != nil {

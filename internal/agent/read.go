@@ -154,10 +154,6 @@ func (d device) smClock() (mhz uint32, err error) {
 	return get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
 }
 
-func (d device) throttleReasons() (uint64, error) {
-	return get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
-}
-
 // readClock reads the SM clock. An unknown clock, like one that is held down, proves nothing.
 func (d device) readClock(gpu *resource.GPU) error {
 	now, err := d.smClock()
@@ -166,7 +162,7 @@ func (d device) readClock(gpu *resource.GPU) error {
 }
 
 func (d device) readThrottle(gpu *resource.GPU) error {
-	reasons, err := d.throttleReasons()
+	reasons, err := get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
 	gpu.LowClockReason = gpu.LowClockReason || err != nil || heldDown(reasons)
 	return err
 }
@@ -272,15 +268,14 @@ func (l *nvmlLibrary) sampleClock(gpu string) (*resource.ClockSample, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := d.smClock()
-	if err != nil {
+	var now resource.GPU
+	if err := d.readClock(&now); err != nil {
 		return nil, err
 	}
-	reasons, err := d.throttleReasons()
-	if err != nil && !unavailable(err) {
+	if err := d.readThrottle(&now); err != nil && !unavailable(err) {
 		return nil, err
 	}
-	return &resource.ClockSample{MHz: int(now), LowClockReason: err != nil || heldDown(reasons)}, nil
+	return &resource.ClockSample{MHz: now.SMClockMHz, LowClockReason: now.LowClockReason}, nil
 }
 
 // heldDown reports whether a GPU is idle, or throttled by power or heat.

@@ -156,17 +156,12 @@ func answered(answer response, r request, err error) response {
 }
 
 func asError(r request, err error) *Error {
-	var (
-		known   *Error
-		refused *ledger.RefusedError
-	)
-	if errors.As(err, &known) {
+	if known, is := errors.AsType[*Error](err); is {
 		return known
 	}
-	// not NVML's: the ledger's
+	refused, is := errors.AsType[*ledger.RefusedError](err) // not NVML's: the ledger's
 	advice := prose.AdviceOf(err)
-	return &Error{GPU: r.GPU, Message: advice.What, Advice: prose.Advice{Fix: advice.Fix},
-		Refused: errors.As(err, &refused) && refused.Overtaken}
+	return &Error{GPU: r.GPU, Message: advice.What, Advice: prose.Advice{Fix: advice.Fix}, Refused: is && refused.Overtaken}
 }
 
 // record appends a request to the history of the ledger, with the value before it, and the error if it was refused;

@@ -28,10 +28,7 @@ func rootCommand(binary, library string) []string {
 // sudoersLine is the line that permits a user's cosplay to change GPUs. It has no wildcard,
 // so it permits this command only.
 func sudoersLine(user, binary, library string) string {
-	words := rootCommand(binary, library)
-	for i, word := range words {
-		words[i] = sudoersEscape.Replace(word)
-	}
+	words := prose.Each(rootCommand(binary, library), sudoersEscape.Replace)
 	return fmt.Sprintf("%s ALL=(root) NOPASSWD: %s", sudoersEscape.Replace(user), strings.Join(words, " "))
 }
 

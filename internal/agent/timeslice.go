@@ -122,15 +122,12 @@ func (d device) setTimeSlice(length int) error {
 func (d device) smi(call, option string) (string, error) {
 	l := d.lib
 	l.now.Store(&site{call: call, gpu: d.name})
-	fail := func(code nvml.Return, message string) error {
-		return &Error{Call: call, GPU: d.name, Code: int(code), Message: message, Advice: adviceOn(call, code)}
-	}
 	if l.smiHangs {
-		return "", fail(nvml.ERROR_TIMEOUT, "nvidia-smi does not answer")
+		return "", d.failed(call, nvml.ERROR_TIMEOUT, "nvidia-smi does not answer")
 	}
 	program, err := findSMI(l.guard != nil, smiPaths)
 	if err != nil {
-		return "", fail(nvml.ERROR_FUNCTION_NOT_FOUND, err.Error())
+		return "", d.failed(call, nvml.ERROR_FUNCTION_NOT_FOUND, err.Error())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), smiPatience)
 	defer cancel()
@@ -145,15 +142,15 @@ func (d device) smi(call, option string) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		l.smiHangs = true // for the other GPUs of this request, too
-		return "", fail(nvml.ERROR_TIMEOUT, fmt.Sprintf("nvidia-smi does not answer within %s", smiPatience))
+		return "", d.failed(call, nvml.ERROR_TIMEOUT, fmt.Sprintf("nvidia-smi does not answer within %s", smiPatience))
 	case words != "": // whatever its exit status
-		return "", fail(code, words)
+		return "", d.failed(call, code, words)
 	case err == nil:
 		return said.String(), nil
 	case text == "":
 		text = err.Error()
 	}
-	return "", fail(code, text[:min(len(text), maxSMIText)])
+	return "", d.failed(call, code, text[:min(len(text), maxSMIText)])
 }
 
 // outsideTable is the first line that nvidia-smi prints outside a table, "" if there is none.
@@ -185,17 +182,20 @@ func smiEnvironment(privileged bool, library string) []string {
 // smiCode is NVML's code for a message of nvidia-smi, whose exit status is 255 for most, and the words that name it; no
 // words where the message is another one.
 func smiCode(text string) (code nvml.Return, words string) {
-	for _, code := range []nvml.Return{nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NO_PERMISSION, nvml.ERROR_GPU_IS_LOST, nvml.ERROR_FUNCTION_NOT_FOUND} {
-		if strings.Contains(text, smiWords[code]) {
-			return code, smiWords[code]
+	for _, known := range smiWords {
+		if strings.Contains(text, known.words) {
+			return known.code, known.words
 		}
 	}
 	return nvml.ERROR_UNKNOWN, ""
 }
 
-var smiWords = map[nvml.Return]string{
-	nvml.ERROR_NOT_SUPPORTED: "Not Supported", nvml.ERROR_NO_PERMISSION: "Insufficient Permissions",
-	nvml.ERROR_GPU_IS_LOST: "GPU is lost", nvml.ERROR_FUNCTION_NOT_FOUND: "Function Not Found",
+var smiWords = []struct {
+	code  nvml.Return
+	words string
+}{
+	{nvml.ERROR_NOT_SUPPORTED, "Not Supported"}, {nvml.ERROR_NO_PERMISSION, "Insufficient Permissions"},
+	{nvml.ERROR_GPU_IS_LOST, "GPU is lost"}, {nvml.ERROR_FUNCTION_NOT_FOUND, "Function Not Found"},
 }
 
 // parseTimeSlice reads the length from the table that nvidia-smi compute-policy -l prints for one GPU:

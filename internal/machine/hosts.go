@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/disguise"
 	"cosplay/internal/ledger"
 	"cosplay/internal/observe"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 	_ "cosplay/internal/runtime/all" // the registered runtimes
@@ -152,9 +153,16 @@ func (m *Machine) Close() {
 	m.hosts, m.unopened, m.connections, m.reached = nil, nil, nil, nil
 }
 
-// ledgerDir is the folder of a host's ledger: of a simulated host its own. A host whose
+// NewRuntime is the runtime of new sessions; "" until the host is connected.
+func (h *Host) NewRuntime() string { return h.runtime }
+
+// Ledger is the folder of the ledger of a host, which need not be open: of a simulated host its own. A host whose
 // configuration allows no change needs none.
-func ledgerDir(c config.Host, library string) string {
+func (m *Machine) Ledger(c config.Host) string {
+	library := c.NVML
+	if c.Simulate != "" {
+		library = sim.LibraryPath(m.SimDir(c.Name))
+	}
 	if dir := filepath.Dir(library); library != "" && sim.Is(dir) {
 		return dir
 	}
@@ -164,24 +172,9 @@ func ledgerDir(c config.Host, library string) string {
 	return ledger.SystemDir
 }
 
-// LedgerDir is the folder of the ledger of an open host.
-func (h *Host) LedgerDir() string { return ledgerDir(h.Config, h.Library) }
-
-// NewRuntime is the runtime of new sessions; "" until the host is connected.
-func (h *Host) NewRuntime() string { return h.runtime }
-
-// Ledger is the folder of the ledger of a host, which need not be open.
-func (m *Machine) Ledger(c config.Host) string {
-	library := c.NVML
-	if c.Simulate != "" {
-		library = sim.LibraryPath(m.SimDir(c.Name))
-	}
-	return ledgerDir(c, library)
-}
-
 // LacksPath is the file with the features that cosplay does without on a GPU.
 func (h *Host) LacksPath(uuid string) string {
-	return ledger.Book{Dir: h.LedgerDir()}.LacksPath(uuid)
+	return ledger.Book{Dir: h.options.Ledger}.LacksPath(uuid)
 }
 
 // Connect opens a host with the runtimes that its sessions need, and decides which
@@ -262,7 +255,7 @@ func (h *Host) mayUse(d runtime.Driver, known resource.Prior) bool {
 
 // MPS says which MPS daemons a reading of the host finds: those of a state, and all of the user's.
 func (h *Host) MPS(prior resource.Prior) resource.MPSSearch {
-	search := resource.MPSSearch{Key: cmp.Or(h.LedgerDir(), h.Folders)}
+	search := resource.MPSSearch{Key: cmp.Or(h.options.Ledger, h.Folders)}
 	for _, g := range prior.GPUs {
 		for _, m := range g.All() {
 			if g.Host == h.Config.Name {
@@ -342,11 +335,7 @@ func (h *Host) folder(d runtime.Driver) string { return h.Folders + d.FolderSuff
 
 // SessionFolders are where the runtimes keep the files of the host's sessions.
 func (h *Host) SessionFolders() []string {
-	var all []string
-	for _, d := range runtime.Drivers() {
-		all = append(all, h.folder(d))
-	}
-	return all
+	return prose.Each(runtime.Drivers(), h.folder)
 }
 
 // Runtimes are where an owner's sessions run on the host, by name.

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"cosplay/internal/config"
+	"cosplay/internal/prose"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 )
@@ -152,11 +153,7 @@ func agentKeys() []string {
 	if err != nil {
 		return nil
 	}
-	var all []string
-	for _, key := range held {
-		all = append(all, key.String())
-	}
-	return all
+	return prose.Each(held, (*agent.Key).String)
 }
 
 // ownKeys returns the public keys in a folder that have their private key beside them: without it, the user could not

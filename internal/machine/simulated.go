@@ -11,6 +11,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/hostfile"
 	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
@@ -216,10 +217,7 @@ func Simulated(dir, spec string) (resource.Host, error) {
 // SimulatedModels lists the GPUs of a simulated host.
 func SimulatedModels(dir, spec string) (models []resource.Model, err error) {
 	host, err := Simulated(dir, spec)
-	for _, g := range host.GPUs {
-		models = append(models, g.Model)
-	}
-	return models, err
+	return prose.Each(host.GPUs, func(g resource.GPU) resource.Model { return g.Model }), err
 }
 
 // CheckSimulate says what is wrong with the text of "simulate".

@@ -144,9 +144,9 @@ func (v StateView) Usable() bool { return v.There && v.Fault == "" }
 func stateView(p *project.Project, live resource.Live) StateView {
 	v := StateView{Path: p.Store.Path, words: p.Store.Salvage()}
 	prior, err := p.Store.Load()
-	var refusal *state.Refusal
+	refusal, is := errors.AsType[*state.Refusal](err)
 	switch {
-	case errors.As(err, &refusal):
+	case is:
 		v.There, v.Fault, v.unclear = true, refusal.What, true
 	case err != nil:
 		v.There, v.Fault, v.unclear = true, err.Error(), true

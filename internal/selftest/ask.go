@@ -11,6 +11,7 @@ import (
 
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -85,11 +86,11 @@ func askBySSH(ctx context.Context, p *project.Project, s resource.PriorSession, 
 		var out, said bytes.Buffer
 		client.Stdin, client.Stdout, client.Stderr = stdin, &out, &said
 		err := client.Run()
-		var ended *exec.ExitError
+		_, ended := errors.AsType[*exec.ExitError](err)
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return verify.Output{}, errSilent
-		case err != nil && !errors.As(err, &ended):
+		case err != nil && !ended:
 			return verify.Output{}, fmt.Errorf("ssh: %w", err)
 		case client.ProcessState.ExitCode() == sshFailed:
 			return verify.Output{}, errors.New(strings.Join(strings.Fields(said.String()), " "))
@@ -100,9 +101,6 @@ func askBySSH(ctx context.Context, p *project.Project, s resource.PriorSession, 
 
 // quoted is a command line for any shell: sh has no escapes, so ShellWords is not for it.
 func quoted(argv []string) string {
-	var words []string
-	for _, word := range argv {
-		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
-	}
+	words := prose.Each(argv, func(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" })
 	return strings.Join(words, " ")
 }

@@ -165,12 +165,12 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, l
 		}
 	}
 	_, err := h.Agent.MayChange(ctx)
-	var refused *agent.SudoError
+	refused, is := errors.AsType[*agent.SudoError](err)
 	switch {
 	case err == nil:
 		c.add(host, thing, user+" may change GPUs", Good, "")
 		c.rules(host, live)
-	case errors.As(err, &refused):
+	case is:
 		fix := "run visudo -f /etc/sudoers.d/cosplay and add the line below; or run sudo cosplay apply"
 		if h.Library == "" { // a socket serves the system's
 			fix += "; or set up a socket instead: cosplay doctor --systemd"

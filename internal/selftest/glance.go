@@ -10,6 +10,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -40,11 +41,7 @@ func Glance(ctx context.Context, p *project.Project, o project.Outlook) []diff.D
 		})
 	}
 	group.Wait()
-	var all []diff.Drift
-	for _, some := range found {
-		all = append(all, some...)
-	}
-	return all
+	return slices.Concat(found...)
 }
 
 // mayGlance reports whether a container runs on a GPU and a slice that are as they should be.
@@ -88,9 +85,7 @@ func glance(ctx context.Context, place runtime.Runtime, s resource.PriorSession,
 	if lost != "" {
 		return []diff.Drift{of(diff.GPUUnseen, lost, diff.IsVisible, diff.IsInvisible)}
 	}
-	var all []diff.Drift
-	for _, r := range broken {
-		all = append(all, of(diff.DisguiseBroken, fmt.Sprintf("%s by %s", r.Check, r.Way), diff.Text(r.Expected), diff.Damage(r.Got.What)))
-	}
-	return all
+	return prose.Each(broken, func(r verify.Result) diff.Drift {
+		return of(diff.DisguiseBroken, fmt.Sprintf("%s by %s", r.Check, r.Way), diff.Text(r.Expected), diff.Damage(r.Got.What))
+	})
 }

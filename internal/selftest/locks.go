@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -239,11 +240,8 @@ func withLocks(prior resource.Prior, locks []ClockLock) (noted resource.Prior, c
 // withClockLocks adds refuted locks to the drift, and removes proven ones from the
 // unproven locks.
 func withClockLocks(d *diff.Diff, verified []Verified) {
-	var locks []ClockLock
-	for _, v := range verified {
-		locks = append(locks, v.Locks...)
-	}
-	for _, l := range locks {
+	locks := prose.Each(verified, func(v Verified) []ClockLock { return v.Locks })
+	for _, l := range slices.Concat(locks...) {
 		if l.Unmanaged && !l.Proven() {
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -253,9 +254,7 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 		Env:       interior.Env, Private: map[string]bool{}, Secret: map[string]func(string) bool{}, Container: interior.OwnRoot,
 		CUDA: interior.UsageFile != "", Place: s.Slice.String(), PythonIn: interior.PythonIn,
 	}
-	for _, slice := range s.More {
-		w.More = append(w.More, slice.GPU)
-	}
+	w.More = prose.Each(s.More, func(slice resource.Slice) string { return slice.GPU })
 	if h, ok := live.Host(s.Slice.Host); ok {
 		w.Simulated = h.Simulated != ""
 	}

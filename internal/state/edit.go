@@ -12,7 +12,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Selection is the meaning of an address in a state.
+// Selection is a part of a state, such as the meaning of an address.
 type Selection struct {
 	Sessions []resource.PriorSession
 	GPUs     []resource.PriorGPU
@@ -126,17 +126,11 @@ func newAddress(typed string, block bool, known []resource.Address) (resource.Ad
 	return a, nil
 }
 
-// Forgotten is what Forget has removed from a state.
-type Forgotten struct {
-	Sessions []resource.PriorSession
-	GPUs     []resource.PriorGPU
-}
-
 // Forget removes sessions, with the GPUs on which no session remains, and named GPUs without sessions. The baseline
-// of such a GPU is lost.
-func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, error) {
+// of such a GPU is lost. It also returns what it has removed.
+func Forget(prior resource.Prior, typed []string) (resource.Prior, Selection, error) {
 	var (
-		forgot   Forgotten
+		forgot   Selection
 		problems []error
 		drop     = map[resource.Address]bool{}
 		named    = map[string]bool{}

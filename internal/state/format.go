@@ -57,8 +57,7 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 	// Growing step by step would copy all sessions several times. A session that cosplay wrote has about 1 KiB.
 	f.Sessions = slices.Grow(f.Sessions, len(data)>>10)
 	misread := f.read(data) // parsing takes a large part of the time of every command
-	var syntax *jsontext.SyntacticError
-	if errors.As(misread, &syntax) {
+	if syntax, is := errors.AsType[*jsontext.SyntacticError](misread); is {
 		if errors.Is(syntax, io.ErrUnexpectedEOF) {
 			return resource.Prior{}, refusal(Truncated, fmt.Sprintf("it is truncated after %d bytes", len(data)))
 		}

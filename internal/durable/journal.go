@@ -43,10 +43,11 @@ func (j *Journal) Write(entries ...any) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if _, err := j.file.Write(lines); err != nil {
-		return fmt.Errorf("writing the journal: %w", err)
+	_, err := j.file.Write(lines)
+	if err == nil {
+		err = j.file.Sync()
 	}
-	if err := j.file.Sync(); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}
 	return nil

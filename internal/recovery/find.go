@@ -44,7 +44,7 @@ func (f *finder) find(ctx context.Context) (*project.Import, error) {
 	if len(failures) > 0 {
 		return nil, errors.Join(failures...)
 	}
-	for _, s := range has.prior.Sessions {
+	for _, s := range has.Prior.Sessions {
 		if !f.means(s) {
 			continue
 		}
@@ -81,7 +81,7 @@ func (f *finder) means(s resource.PriorSession) bool {
 }
 
 // ours imports an object that the project created and its state does not have.
-func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, error) {
+func (f *finder) ours(s resource.PriorSession, has Recovered) (*project.Import, error) {
 	if err := f.onItsHost(s.Slice.Host, s.Slice.GPU); err != nil {
 		return nil, err
 	}
@@ -94,21 +94,21 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, 
 	}
 	s.Address = f.wanted.Address
 	if f.prior.Lineage == "" {
-		f.prior.Lineage, f.prior.Key = has.prior.Lineage, has.prior.Key
+		f.prior.Lineage, f.prior.Key = has.Prior.Lineage, has.Prior.Key
 	}
-	found := &project.Import{ID: f.id, Session: s, Notes: has.notes}
+	found := &project.Import{ID: f.id, Session: s, Notes: has.Notes}
 	found.GPU, _ = f.live.GPU(s.Slice.Host, s.Slice.GPU)
 	if s.Body != nil && resource.RuntimeNamed(s.Runtime).Named {
 		found.Name = s.BodyName()
-		found.Unproven = slices.ContainsFunc(has.unproven, func(c resource.Body) bool { return c.ID == s.Body.ID })
+		found.Unproven = slices.ContainsFunc(has.Unproven, func(c resource.Body) bool { return c.ID == s.Body.ID })
 	}
 	var gpus []resource.PriorGPU
 	for _, at := range s.On() {
-		if g, held := has.prior.GPU(at.Host, at.UUID); held {
+		if g, held := has.Prior.GPU(at.Host, at.UUID); held {
 			gpus = append(gpus, g)
 		}
 	}
-	found.Steps = adopting(f.prior, has.prior.BootIDs[s.Slice.Host], s, gpus, nil)
+	found.Steps = adopting(f.prior, has.Prior.BootIDs[s.Slice.Host], s, gpus, nil)
 	return found, nil
 }
 

@@ -56,25 +56,25 @@ func otherClaim(h resource.Holder) claim {
 	return one
 }
 
-// recovered is the state of a lineage that recovery put together, and the hosts with its
+// Recovered is the state of a lineage that recovery put together, and the hosts with its
 // containers.
-type recovered struct {
-	prior    resource.Prior
-	live     resource.Live
-	unproven []resource.Body // only their labels name the lineage
-	notes    []resource.Note
+type Recovered struct {
+	Prior    resource.Prior
+	Live     resource.Live
+	Unproven []resource.Body // only their labels name the lineage: the next apply replaces them
+	Notes    []resource.Note
 }
 
 // recoverClaim puts together the objects of a lineage. A container that no key proves
 // counts only with the user's consent: agreed names the containers to which the user has
 // agreed, and the result lists the others as unproven.
-func recoverClaim(ctx context.Context, p *project.Project, o claim, live resource.Live, agreed []string) (recovered, []error) {
+func recoverClaim(ctx context.Context, p *project.Project, o claim, live resource.Live, agreed []string) (Recovered, []error) {
 	remains, key, failures := remains(ctx, p, o, live)
 	live, err := p.WithReleased(ctx, o.Known, live)
 	if err != nil {
 		failures = append(failures, err)
 	}
-	var r recovered
+	var r Recovered
 	own := bodies(o.Known)
 	remains = slices.DeleteFunc(remains, func(one resource.Remains) bool {
 		id := one.Body.ID
@@ -84,11 +84,11 @@ func recoverClaim(ctx context.Context, p *project.Project, o claim, live resourc
 		case agreed != nil && !slices.Contains(agreed, id):
 			return true
 		}
-		r.unproven = append(r.unproven, one.Body)
+		r.Unproven = append(r.Unproven, one.Body)
 		return false
 	})
-	r.prior, r.notes = salvage.Prior(salvage.Sources{Lineage: o.Holder.Lineage, Key: key, Known: o.Known, Live: live, Remains: remains, Interrupted: o.interrupted})
-	r.live = withContainers(live, remains)
+	r.Prior, r.Notes = salvage.Prior(salvage.Sources{Lineage: o.Holder.Lineage, Key: key, Known: o.Known, Live: live, Remains: remains, Interrupted: o.interrupted})
+	r.Live = withContainers(live, remains)
 	return r, failures
 }
 

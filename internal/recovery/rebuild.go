@@ -15,12 +15,9 @@ import (
 
 // Rebuilt is a rebuilt state that is not written yet.
 type Rebuilt struct {
-	State    StateView
-	Holder   resource.Holder
-	Prior    resource.Prior
-	Live     resource.Live
-	Unproven []resource.Body // only their labels name the project: the next apply replaces them
-	Notes    []resource.Note
+	Recovered
+	State  StateView
+	Holder resource.Holder
 }
 
 // Rebuild computes a lost state from ledgers, labels and hardware. The lineage, or its
@@ -40,13 +37,13 @@ func Rebuild(ctx context.Context, p *project.Project, lineage string) (*Rebuilt,
 	if len(failures) > 0 {
 		return nil, errors.Join(failures...)
 	}
-	if v.Usable() && !salvage.Behind(v.prior, has.live) && !p.StrandedJournal(v.prior) {
+	if v.Usable() && !salvage.Behind(v.prior, has.Live) && !p.StrandedJournal(v.prior) {
 		return nil, fmt.Errorf("the state %s is undamaged, up to date and this project's: there is nothing to rebuild. cosplay plan shows how the hosts differ from it", v.Path)
 	}
-	if len(has.prior.GPUs) == 0 && len(has.prior.Sessions) == 0 {
+	if len(has.Prior.GPUs) == 0 && len(has.Prior.Sessions) == 0 {
 		return nil, fmt.Errorf("no host has an object of the project with the state %s: there is nothing to rebuild. cosplay apply starts with a new state", v.Path)
 	}
-	return &Rebuilt{State: v, Holder: o.Holder, Prior: has.prior, Live: has.live, Unproven: has.unproven, Notes: has.notes}, nil
+	return &Rebuilt{Recovered: has, State: v, Holder: o.Holder}, nil
 }
 
 // claimToRebuild chooses the project whose state is rebuilt.

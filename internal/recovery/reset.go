@@ -45,15 +45,12 @@ type Reset struct {
 	options ResetOptions
 }
 
-// Round is one project's part of a reset.
+// Round is one project's part of a reset, with the objects of the project that the reset removes.
 type Round struct {
-	Holder   resource.Holder
-	Own      bool
-	Plan     *plan.Plan
-	Prior    resource.Prior // the objects of the project that the reset removes
-	Live     resource.Live
-	Unproven []resource.Body // only their labels name the project
-	Notes    []resource.Note
+	Recovered
+	Holder resource.Holder
+	Own    bool
+	Plan   *plan.Plan
 
 	claim claim
 	rest  resource.Prior // the objects that the reset does not remove
@@ -171,16 +168,16 @@ func chooser(p *project.Project, o ResetOptions, live resource.Live) (func(host,
 // instead of the state.
 func round(ctx context.Context, p *project.Project, o claim, live resource.Live, chosen func(host, gpu string) bool, agreed []string, abandon bool) (Round, []error) {
 	has, failures := recoverClaim(ctx, p, o, live, agreed)
-	r := Round{Holder: o.Holder, Own: o.Own, Live: has.live, Notes: has.notes, claim: o}
-	r.Prior, r.rest = split(has.prior, func(host, gpu string) bool {
+	r := Round{Recovered: has, Holder: o.Holder, Own: o.Own, claim: o}
+	r.Prior, r.rest = split(has.Prior, func(host, gpu string) bool {
 		_, readable := live.Host(host)
 		return readable && chosen(host, gpu)
 	})
 	own := bodies(r.Prior)
-	r.Unproven = prose.Only(has.unproven, func(c resource.Body) bool { return own[c.ID] })
-	options := p.DiffOptions(has.live)
+	r.Unproven = prose.Only(has.Unproven, func(c resource.Body) bool { return own[c.ID] })
+	options := p.DiffOptions(r.Live)
 	options.AbandonBaseline = abandon
-	r.Plan = plan.Build(resource.Desired{}, r.Prior, has.live, options)
+	r.Plan = plan.Build(resource.Desired{}, r.Prior, r.Live, options)
 	return r, failures
 }
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -19,14 +19,6 @@ const (
 	BaselineClocks = "/etc/cosplay/baseline-clocks"
 	PolicyFile     = "/etc/cosplay/gpus"
 )
-
-// admin reads what the admin of a host with hardware has written for cosplay.
-func (l *nvmlLibrary) admin() (a resource.Admin) {
-	if l.book.Dir == ledger.SystemDir {
-		a.Rules, a.Clocks = adminFile(PolicyFile), adminFile(BaselineClocks)
-	}
-	return a
-}
 
 // adminFile reads a file that only root can change; what follows a # is a comment.
 func adminFile(path string) (f resource.AdminFile) {
@@ -57,16 +49,10 @@ func unread(f resource.AdminFile) error {
 	case f.Unread == "":
 		return nil
 	case f.Hidden:
-		return hiddenError(f.Unread)
+		return prose.Advice{What: f.Unread, Cause: fs.ErrPermission} // this user may not read it
 	}
 	return errors.New(f.Unread)
 }
-
-// hiddenError is a file that this user may not read.
-type hiddenError string
-
-func (e hiddenError) Error() string        { return string(e) }
-func (e hiddenError) Is(target error) bool { return target == fs.ErrPermission }
 
 // ClocksOf are the clock locks from before cosplay, in MHz by UUID. The agent of root trusts no other user about them.
 func ClocksOf(f resource.AdminFile) (map[string]int, error) {

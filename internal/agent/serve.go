@@ -130,7 +130,9 @@ func (l *nvmlLibrary) readForLine(daemons resource.MPSSearch) (*wireHost, error)
 	if err != nil {
 		return nil, err
 	}
-	host.Admin = l.admin()
+	if l.book.Dir == ledger.SystemDir { // of a host with hardware
+		host.Admin = resource.Admin{Rules: adminFile(PolicyFile), Clocks: adminFile(BaselineClocks)}
+	}
 	service := mps.Of(daemons)
 	switch {
 	case l.guard != nil: // the user cannot read what processes of others serve

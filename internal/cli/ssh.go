@@ -61,7 +61,7 @@ Exit codes: the command's; 255 where ssh failed; 1 where there is no such sessio
 			if err != nil {
 				return err
 			}
-			options := repeated("-o", prose.Each(login.Options(), func(o project.SSHOption) string { return o.Name + "=" + o.Value }))
+			options := repeated("-o", prose.Each(login.Options, func(o public.SSHOption) string { return o.Name + "=" + o.Value }))
 			args = slices.Concat([]string{"ssh"}, options, sshFlags(cmd.LocalNonPersistentFlags()), []string{"--", login.Host}, argv)
 			// This process becomes ssh, which handles signals and the terminal, so no agent waits
 			// while a login lasts for days.
@@ -126,9 +126,8 @@ func sshConfigCommand(inv *invocation) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				options := append([]project.SSHOption{{Name: "HostName", Value: login.Host}}, login.Options()...)
-				hosts = append(hosts, public.SSHHost{Name: s.BodyName(), Session: s.Address.String(),
-					Options: prose.Each(options, func(o project.SSHOption) public.SSHOption { return public.SSHOption(o) })})
+				options := append([]public.SSHOption{{Name: "HostName", Value: login.Host}}, login.Options...)
+				hosts = append(hosts, public.SSHHost{Name: s.BodyName(), Session: s.Address.String(), Options: options})
 			}
 			switch {
 			case len(now.Prior.Sessions) == 0:

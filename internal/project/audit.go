@@ -56,13 +56,6 @@ func (p *Project) Audit(lineage string) func(apply.Effect) {
 	}
 }
 
-// auditInterrupted writes a line for each operation in the middle of which a run was killed.
-func (p *Project) auditInterrupted(prior resource.Prior, live resource.Live, entries []apply.Entry) {
-	for _, op := range apply.Open(entries) {
-		p.audit(prior.Lineage, apply.Effect{Op: op, Prior: prior, Live: live}, "interrupted")
-	}
-}
-
 func (p *Project) audit(lineage string, e apply.Effect, outcome string) {
 	line := AuditLine{Time: ledger.Stamp(time.Now()), User: machine.UserName(), UID: os.Getuid(), Command: p.command,
 		Project: lineage, State: p.Store.Path, Op: plan.OpJSON{Op: e.Op}.Kind(), Change: e.Change(), Outcome: outcome}

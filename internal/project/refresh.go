@@ -205,7 +205,9 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 		prior.Lineage, prior.Key = begin.Lineage, begin.Key
 		next, notes := apply.Recover(prior, entries, live)
 		p.Notes = append(p.Notes, notes...)
-		p.auditInterrupted(prior, live, entries)
+		for _, op := range apply.Open(entries) {
+			p.audit(prior.Lineage, apply.Effect{Op: op, Prior: prior, Live: live}, "interrupted")
+		}
 		next.LastRun = next.Serial + 1
 		if prior, err = p.Store.Save(next); err != nil {
 			return prior, err

@@ -12,6 +12,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/machine"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -125,31 +126,8 @@ func Able[T any](ctx context.Context, p *Project, s resource.PriorSession, prior
 
 // Login is where and how the user logs into a session.
 type Login struct {
-	Host                    string
-	user, alias, knownHosts string
-	port                    int // TCP, on the host
-	identities              []string
-}
-
-// SSHOption is one setting, as in ssh_config.
-type SSHOption struct{ Name, Value string }
-
-// Options are as in ssh_config. ssh accepts only the session's own host key.
-func (l Login) Options() []SSHOption {
-	all := []SSHOption{
-		{Name: "Port", Value: strconv.Itoa(l.port)},
-		{Name: "User", Value: l.user},
-		{Name: "HostKeyAlias", Value: l.alias},
-		{Name: "UserKnownHostsFile", Value: sshPath(l.knownHosts)},
-		{Name: "GlobalKnownHostsFile", Value: "/dev/null"},
-		{Name: "StrictHostKeyChecking", Value: "yes"},
-		{Name: "PasswordAuthentication", Value: "no"},
-		{Name: "ServerAliveInterval", Value: "30"},
-	}
-	for _, file := range l.identities {
-		all = append(all, SSHOption{Name: "IdentityFile", Value: sshPath(file)})
-	}
-	return all
+	Host    string
+	Options []public.SSHOption
 }
 
 // sshPath quotes a path for ssh_config, where blanks separate and % begins a token.
@@ -192,15 +170,26 @@ func (l *Fleet) LastLogin(s resource.PriorSession, prior resource.Prior) (Login,
 	return l.loginAt(d.Login(h.For(prior.Owner())), s, s.Body.SSHPort)
 }
 
+// loginAt is a login by a TCP port of the host. ssh accepts only the session's own host key.
 func (l *Fleet) loginAt(login runtime.Login, s resource.PriorSession, port int) (Login, error) {
 	known, err := login.Know(s.ID, s.Spec.SSH, port)
 	if err != nil {
 		return Login{}, err
 	}
-	return Login{
-		Host: runtime.Reachable(s.Spec.SSH.Bind), port: port, user: s.Spec.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
-		identities: l.identities(s),
-	}, nil
+	options := []public.SSHOption{
+		{Name: "Port", Value: strconv.Itoa(port)},
+		{Name: "User", Value: s.Spec.User.Name},
+		{Name: "HostKeyAlias", Value: resource.BodyName(s.ID)},
+		{Name: "UserKnownHostsFile", Value: sshPath(known)},
+		{Name: "GlobalKnownHostsFile", Value: "/dev/null"},
+		{Name: "StrictHostKeyChecking", Value: "yes"},
+		{Name: "PasswordAuthentication", Value: "no"},
+		{Name: "ServerAliveInterval", Value: "30"},
+	}
+	for _, file := range l.identities(s) {
+		options = append(options, public.SSHOption{Name: "IdentityFile", Value: sshPath(file)})
+	}
+	return Login{runtime.Reachable(s.Spec.SSH.Bind), options}, nil
 }
 
 // Resting is the error for a session that cosplay stop has stopped.

@@ -76,7 +76,7 @@ func askBySSH(ctx context.Context, p *project.Project, s resource.PriorSession, 
 		return verify.Inside{Way: verify.SSH, Barred: err.Error()}
 	}
 	options := []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "LogLevel=ERROR"}
-	for _, option := range login.Options() {
+	for _, option := range login.Options {
 		options = append(options, "-o", option.Name+"="+option.Value)
 	}
 	return ask(verify.SSH, interior, func(argv []string, stdin io.Reader) (verify.Output, error) {

@@ -112,14 +112,14 @@ func targetAndCommand(args []string, dash int, fraction bool) (target string, ar
 	return target, argv, nil
 }
 
-func volumesOf(typed []string) ([]project.OnceVolume, error) {
-	var all []project.OnceVolume
+func volumesOf(typed []string) ([]resource.Volume, error) {
+	var all []resource.Volume
 	for _, one := range typed {
 		parts := strings.Split(one, ":")
 		if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" || len(parts) == 3 && parts[2] != "ro" && parts[2] != "rw" {
 			return nil, fmt.Errorf("--volume %s: it is SOURCE:TARGET or SOURCE:TARGET:ro, like /data:/data:ro", one)
 		}
-		all = append(all, project.OnceVolume{Source: parts[0], Target: parts[1], ReadOnly: len(parts) == 3 && parts[2] == "ro"})
+		all = append(all, resource.Volume{Source: parts[0], Target: parts[1], ReadOnly: len(parts) == 3 && parts[2] == "ro"})
 	}
 	return all, nil
 }

@@ -38,7 +38,7 @@ type Once struct {
 	Host, GPU string
 	Image     string
 	Workspace string
-	Volumes   []OnceVolume
+	Volumes   []resource.Volume
 	Env       map[string]string // never printed: it may contain tokens
 
 	Alone bool // leave the configuration out: the simulated host is the only one
@@ -49,12 +49,6 @@ type Once struct {
 	Compute  string // of a simulated host
 
 	name string
-}
-
-// OnceVolume is one --volume.
-type OnceVolume struct {
-	Source, Target string
-	ReadOnly       bool
 }
 
 // runsDir is the folder, in the project's scratch folder, that has a folder with a state

@@ -62,8 +62,8 @@ func (p *Project) audit(lineage string, e apply.Effect, outcome string) {
 	if uid := machine.UserID(); uid != nil {
 		line.UID = *uid
 	}
-	if err := p.appendAudit(line); err != nil && p.unaudited != nil {
-		p.unaudited(fmt.Errorf("the audit log %s lacks lines: %w", p.auditPath(), err))
+	if err := p.appendAudit(line); err != nil && p.options.Unaudited != nil {
+		p.options.Unaudited(fmt.Errorf("the audit log %s lacks lines: %w", p.auditPath(), err))
 	}
 }
 

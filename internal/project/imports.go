@@ -51,7 +51,7 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live resour
 		if _, there := prior.Session(one.To); there || o.Left[one.To] {
 			continue
 		}
-		found, next, err := p.find(ctx, p, prior, live, one.To, one.ID)
+		found, next, err := p.options.Find(ctx, p, prior, live, one.To, one.ID)
 		if err == nil && next.Lineage != prior.Lineage {
 			err = fmt.Errorf("the state was lost. Fix: cosplay state rebuild")
 		}

@@ -45,7 +45,9 @@ type Options struct {
 	Find       Finder // for import blocks
 	MayBeEmpty bool   // a folder without configuration has this machine as its only host
 
-	EnginesMayFail bool // see Project
+	// EnginesMayFail lets a plan do without a container engine that does not answer: its sessions are as the state has
+	// them, and the plan has drift for the engine.
+	EnginesMayFail bool
 
 	Unaudited func(error) // called once if a change has no line in the audit log; may be nil
 }
@@ -77,8 +79,6 @@ func prepare(o Options) (*Project, map[string][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.ReadOnly, o.ReadOnly
-	p.EnginesMayFail = o.EnginesMayFail
 	p.timestamp = cmp.Or(o.Timestamp, time.Now().UTC().Format(time.RFC3339))
 	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
 		return nil, nil, err
@@ -113,7 +113,7 @@ func locate(o Options) (*Project, error) {
 			return nil, fmt.Errorf("the path %q is not valid UTF-8, so the state and the files of sessions cannot contain it. Fix: rename that folder", path)
 		}
 	}
-	p := &Project{Files: Files{Dir: dir, Store: store}, find: o.Find, unaudited: o.Unaudited}
+	p := &Project{Files: Files{Dir: dir, Store: store}, options: o}
 	p.Machine = &machine.Machine{Dir: dir, State: store.Path, Version: o.Version}
 	return p, p.checkOwner(false)
 }
@@ -163,8 +163,10 @@ func begin() <-chan struct{} {
 func (f *Files) checkSimulate(spec string) error { return machine.CheckSimulate(f.Dir, spec) }
 
 func (p *Project) reading() config.Options {
-	return config.Options{Begin: begin, Timestamp: p.timestamp, Dir: p.Dir, Home: machine.HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
-		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Derive: catalog.Derive, Capabilities: catalog.Capabilities, Simulate: p.checkSimulate}
+	return config.Options{Begin: begin, Timestamp: p.timestamp, Dir: p.Dir, Home: machine.HomeDir(), Inputs: p.inputs,
+		MayMiss: p.options.HostsOnly || p.options.ReadOnly, HostsMayMiss: p.options.ReadOnly, Version: p.Store.Version,
+		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Derive: catalog.Derive,
+		Capabilities: catalog.Capabilities, Simulate: p.checkSimulate}
 }
 
 // OpenForRecovery opens a project even if its configuration is not valid: with the hosts

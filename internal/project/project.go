@@ -27,22 +27,15 @@ type Project struct {
 	Unnamed string          // the host that no configuration names, with OpenForRecovery
 	Notes   []resource.Note // what recovery found of an interrupted run
 
-	// EnginesMayFail lets a plan do without a container engine that does not answer: its sessions are as the state has
-	// them, and the plan has drift for the engine.
-	EnginesMayFail bool
-
 	Wait time.Duration // for a run under way, of a command without the lock; 0 is RecoveryWait
 
-	inputs    []config.Input // values of variables
-	find      Finder
-	unaudited func(error)
-	silent    map[string]bool // hosts whose engine did not answer when the run began
-	queued    bool            // it waits for its turn, or has it
-	turn      *Turn           // nil before that
+	options Options         // that it was opened with
+	inputs  []config.Input  // values of variables
+	silent  map[string]bool // hosts whose engine did not answer when the run began
+	queued  bool            // it waits for its turn, or has it
+	turn    *Turn           // nil before that
 
 	timestamp string // the value of plantimestamp()
-
-	mayMiss, hostsMayMiss bool // variables may have no value, also those that hosts need
 }
 
 // Close ends the agents and releases the lock.

@@ -282,7 +282,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 // source is how to read a host. What a run has done to sessions, only their engine can say, unless it was silent from the
 // beginning of the run.
 func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owner, prior resource.Prior) (observe.Source, error) {
-	mayFail := p.EnginesMayFail && (!p.Unfinished() || p.silent[c.Name])
+	mayFail := p.options.EnginesMayFail && (!p.Unfinished() || p.silent[c.Name])
 	var s observe.Source
 	h, err := p.Machine.Connect(ctx, c, prior)
 	switch {

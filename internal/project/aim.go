@@ -15,7 +15,6 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
-	"cosplay/internal/prose"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
@@ -68,58 +67,69 @@ func (o Outlook) unread(a resource.Address) bool {
 
 // Plan computes a plan. Diagnostics have the warnings, and an error for each session that
 // does not fit and for each reason why the plan would fail.
-func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, error) {
-	var (
-		o       Outlook
-		desired resource.Desired
-		key     string // of a state that does not exist yet
-		err     error
-	)
+func (p *Project) Plan(ctx context.Context, aim Aim) (o Outlook, diags hcl.Diagnostics, err error) {
 	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
 		return o, nil, err
 	}
-	var unasked hcl.Diagnostics
 	if !aim.removes() {
-		unasked = p.askRegistries(ctx, o.Prior, o.Live)
+		diags = p.askRegistries(ctx, o.Prior, o.Live)
 	}
 	o.Ends = p.ends(ctx, o.Prior, o.Live)
-	ended := Ended(o.Ends, Now())
-	maps.DeleteFunc(ended, func(a resource.Address, _ resource.End) bool { return o.unread(a) })
-	if aim.Goal == ReadOnly {
-		options := p.DiffOptions(o.Live)
-		options.Ended = ended
+	options := p.DiffOptions(o.Live)
+	options.Ended = Ended(o.Ends, Now())
+	maps.DeleteFunc(options.Ended, func(a resource.Address, _ resource.End) bool { return o.unread(a) })
+	lost := p.lostStates(o.Prior, o.Live, aim)
+	switch {
+	case aim.Goal == ReadOnly:
 		o.Plan = p.build(ctx, resource.Desired{}, o.Prior, o, options)
-		return o, append(unasked, p.lostStates(o.Prior, o.Live, aim)...), nil
-	}
-	if lost := p.lostStates(o.Prior, o.Live, aim); lost.HasErrors() {
+		return o, append(diags, lost...), nil
+	case lost.HasErrors():
 		return o, lost, nil
 	}
+	intent, wrong, err := p.planChanges(ctx, aim, &o, options)
+	if err != nil {
+		return o, nil, err
+	}
+	if diags = append(diags, wrong...); diags.HasErrors() {
+		return o, diags, nil // Check needs a complete plan
+	}
+	facts := planned(o.Plan, o.Live)
+	if aim.Goal == AsConfigured {
+		o.Plan.Diff.Outputs, wrong = p.outputChanges(o, facts)
+		diags = append(diags, wrong...)
+	}
+	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
+	return o, slices.Concat(diags, lost, found, intent.EvalChecks(facts)), err
+}
+
+// planChanges adds the plan to an outlook. It returns what of the configuration the plan is for.
+func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options diff.Options) (*config.Intent, hcl.Diagnostics, error) {
 	if aim.Goal == NothingLeft && !aim.partial() {
 		o.Prior = salvage.Regained(o.Prior, o.Live)
 	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
-	diags = append(unasked, diags...)
-	options := p.DiffOptions(o.Live)
-	options.AbandonBaseline = aim.AbandonBaseline
-	options.Moved, options.Forgets = moved, resolve.Forgotten(p.Intent, prior)
-	options.Ended = ended
 	scope, err := p.scope(aim, prior)
 	if err != nil {
-		return o, nil, err
+		return nil, nil, err
 	}
 	if aim.Goal == ExpiredEnded {
-		options.Ending, options.Grace = p.expiring(prior, ended), aim.Grace
-		for _, a := range append(p.Addresses(), prose.Each(prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })...) {
+		options.Ending, options.Grace = p.expiring(prior, options.Ended), aim.Grace
+		for _, a := range append(p.Addresses(), prior.Addresses()...) {
 			if _, ends := options.Ending[a]; !ends {
 				scope.Left[a] = true
 			}
 		}
 		maps.DeleteFunc(options.Ending, func(a resource.Address, _ resource.Expired) bool { return scope.Left[a] })
 	}
+	options.AbandonBaseline, options.Moved, options.Forgets = aim.AbandonBaseline, moved, resolve.Forgotten(p.Intent, prior)
 	options.Left, options.Replace = scope.Left, scope.Replace
-	var begin []plan.Step
+	var (
+		begin   []plan.Step
+		wrong   hcl.Diagnostics
+		desired resource.Desired
+		key     string // of a state that does not exist yet
+	)
 	if aim.Goal == AsConfigured {
-		var wrong hcl.Diagnostics
 		prior, begin, wrong = p.imports(ctx, prior, o.Live, &options)
 		diags = append(diags, wrong...)
 	}
@@ -133,29 +143,19 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		options.Triggers = triggers(p.Intent)
 	}
 	if aim.Goal == AsConfigured || len(scope.Left) > 0 {
-		var wrong hcl.Diagnostics
 		if desired, key, wrong, err = desire(intent, prior.Without(options.Forgets), o.Live, scope); err != nil {
-			return o, nil, err
+			return nil, nil, err
 		}
 		diags = append(diags, wrong...)
 		p.giveTTL(desired.Sessions, o.Live)
 	}
-	o.Plan = p.build(ctx, desired, prior, o, options)
+	o.Plan = p.build(ctx, desired, prior, *o, options)
 	o.Plan.Key = key
 	o.Plan.Partial, o.Plan.Destroys = aim.partial(), aim.removes()
 	o.Plan.Begin(begin)
-	diags = slices.Concat(diags, resolve.Past(p.Intent, o.Plan.Diff.Sessions, prior, Now()), resolve.Guarded(p.Intent, o.Plan.Diff.Sessions), resolve.Renames(intent, o.Plan.Diff.Sessions), aim.warning())
-	if diags.HasErrors() {
-		return o, diags, nil // Check needs a complete plan
-	}
-	facts := planned(o.Plan, o.Live)
-	if aim.Goal == AsConfigured {
-		var wrong hcl.Diagnostics
-		o.Plan.Diff.Outputs, wrong = p.outputChanges(o, facts)
-		diags = append(diags, wrong...)
-	}
-	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
-	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live, aim), found, intent.EvalChecks(facts)), err
+	sessions := o.Plan.Diff.Sessions
+	return intent, slices.Concat(diags, resolve.Past(p.Intent, sessions, prior, Now()), resolve.Guarded(p.Intent, sessions),
+		resolve.Renames(intent, sessions), aim.warning()), nil
 }
 
 // desire makes the choices that a configuration leaves open. If it has sensitive values

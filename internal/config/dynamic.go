@@ -18,7 +18,7 @@ const maxBlocks = 100 // that one dynamic block stands for
 
 // dynamic is a dynamic block: it stands for a block of a kind for each element of its for_each.
 type dynamic struct {
-	block    block // of the kind, without its content
+	block    *hcl.Block // of the kind, without its content
 	schema   *Block
 	each     attribute
 	iterator string // name of the element in expressions
@@ -47,30 +47,30 @@ func (b *Block) dynamicNames() []string {
 }
 
 // readDynamic reads a dynamic block; nil with a mistake that has been reported.
-func (r *reporter) readDynamic(b block, outer *Block) *dynamic {
+func (r *reporter) readDynamic(b *hcl.Block, outer *Block) *dynamic {
 	names := outer.dynamicNames()
-	if len(b.labels) != 1 || outer.dynamics(b.labels[0]) == nil {
-		at, typed := b.kindRange, ""
-		if len(b.labels) > 0 {
-			at, typed = b.labelRanges[0], didYouMean(b.labels[0], names)
+	if len(b.Labels) != 1 || outer.dynamics(b.Labels[0]) == nil {
+		at, typed := b.TypeRange, ""
+		if len(b.Labels) > 0 {
+			at, typed = b.LabelRanges[0], didYouMean(b.Labels[0], names)
 		}
-		r.complain(at, b.header, "no kind of block that can be dynamic", "In %s these can: %s. Write one of them in quotes behind the word dynamic.%s", outer.what, prose.And(names), typed)
+		r.complain(at, b.DefRange, "no kind of block that can be dynamic", "In %s these can: %s. Write one of them in quotes behind the word dynamic.%s", outer.what, prose.And(names), typed)
 		return nil
 	}
-	kind := b.labels[0]
+	kind := b.Labels[0]
 	schema := outer.dynamics(kind)
 	said := r.readInto(b, schema, "")
 	r.checkWhole(b, schema, "", said)
-	content := slices.IndexFunc(said.blocks, func(inner block) bool { return inner.kind == "content" })
+	content := slices.IndexFunc(said.blocks, func(inner *hcl.Block) bool { return inner.Type == "content" })
 	if content < 0 && !slices.Contains(said.meant, "content") {
-		r.complain(b.kindRange, b.header, "dynamic block without content", "The attributes of each %s are in a block with the name content. Add it.", kind)
+		r.complain(b.TypeRange, b.DefRange, "dynamic block without content", "The attributes of each %s are in a block with the name content. Add it.", kind)
 	}
 	each := said.find("for_each")
 	if content < 0 || each == nil {
 		return nil
 	}
 	d := &dynamic{schema: outer.block(kind), each: *each, iterator: kind,
-		block: block{kind: kind, kindRange: b.labelRanges[0], header: b.header}}
+		block: &hcl.Block{Type: kind, TypeRange: b.LabelRanges[0], DefRange: b.DefRange}}
 	if a := said.find("iterator"); a != nil {
 		d.iterator = hcl.ExprAsKeyword(a.expr)
 		if _, taken := whereNamesBelong[d.iterator]; taken || d.iterator == "" || d.iterator == "session" {
@@ -110,7 +110,7 @@ func (l *loader) expand(said content, of instance) (full content, open []string)
 	}
 	full = content{meant: said.meant, blocks: slices.Clone(said.blocks)}
 	all := slices.Clone(said.dynamics)
-	slices.SortFunc(all, func(a, b *dynamic) int { return a.block.header.Start.Byte - b.block.header.Start.Byte })
+	slices.SortFunc(all, func(a, b *dynamic) int { return a.block.DefRange.Start.Byte - b.block.DefRange.Start.Byte })
 	count := map[string]int{} // blocks so far, by kind
 	last := attribute{}       // of the static blocks
 	static := func(before int) {
@@ -128,29 +128,29 @@ func (l *loader) expand(said content, of instance) (full content, open []string)
 		}
 	}
 	for _, b := range said.blocks {
-		if known := sessionSchema.block(b.kind); known != nil && !known.Repeatable {
-			count[b.kind]++
+		if known := sessionSchema.block(b.Type); known != nil && !known.Repeatable {
+			count[b.Type]++
 		}
 	}
 	for _, d := range all {
-		static(d.block.header.Start.Byte)
+		static(d.block.DefRange.Start.Byte)
 		elements, known := l.elementsOf(d, of)
 		if !known {
-			open = append(open, d.block.kind)
+			open = append(open, d.block.Type)
 		}
 		if len(elements) > 0 {
 			full.blocks = append(full.blocks, d.block)
 		}
 		for _, element := range elements {
-			count[d.block.kind]++
-			if n := count[d.block.kind]; n > 1 && !d.schema.Repeatable {
-				l.complain(d.each.expr.Range(), d.each.whole, fmt.Sprintf("second %s block", d.block.kind), "A session has one %s block, and this would make %s. Write a for_each with one element at most, and no other block of the kind.", d.block.kind, prose.Count(n, "block"))
+			count[d.block.Type]++
+			if n := count[d.block.Type]; n > 1 && !d.schema.Repeatable {
+				l.complain(d.each.expr.Range(), d.each.whole, fmt.Sprintf("second %s block", d.block.Type), "A session has one %s block, and this would make %s. Write a for_each with one element at most, and no other block of the kind.", d.block.Type, prose.Count(n, "block"))
 				break
 			}
 			for _, a := range d.content {
 				a.bound = map[string]cty.Value{d.iterator: element}
 				if d.schema.Repeatable {
-					a.nth = count[d.block.kind]
+					a.nth = count[d.block.Type]
 				}
 				full.attributes = append(full.attributes, a)
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/hostfile"
@@ -30,11 +31,11 @@ func defaultHost(name string) Host {
 	return Host{Name: name, Runtime: RuntimeAuto, Manage: ManageAll()}
 }
 
-func (l *loader) readHost(b block) {
+func (l *loader) readHost(b *hcl.Block) {
 	name, named := l.declare(b)
 	said := l.read(b, &hostSchema)
 	h := defaultHost(name)
-	h.Ranges = said.ranges(b.header)
+	h.Ranges = said.ranges(b.DefRange)
 	for _, a := range said.attributes {
 		v, ok := l.work(&a)
 		if ok && !v.IsWhollyKnown() {

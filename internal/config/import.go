@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/prose"
 )
 
@@ -18,12 +20,12 @@ var importSchema = Block{
 	},
 }
 
-func (l *loader) readImport(b block) {
+func (l *loader) readImport(b *hcl.Block) {
 	l.unnamed(b)
 	said := l.read(b, &importSchema)
 	to, id := said.find("to"), said.find("id")
 	if said.lacks("to") || said.lacks("id") {
-		l.complain(b.kindRange, b.header, "import does not say what becomes what", "It needs both, each on a separate line, like:\n    to = session.x\n    id = \"MIG-...\"")
+		l.complain(b.TypeRange, b.DefRange, "import does not say what becomes what", "It needs both, each on a separate line, like:\n    to = session.x\n    id = \"MIG-...\"")
 	}
 	if to == nil || id == nil {
 		return

@@ -108,18 +108,18 @@ func (l *loader) takeFile(in Input) {
 	}
 	attributes, blocks := all.read(&l.reporter, &Block{Free: "a value"})
 	for _, b := range blocks {
-		l.complain(b.kindRange, b.header, fmt.Sprintf("%q cannot be in a file of values", b.kind),
+		l.complain(b.TypeRange, b.DefRange, fmt.Sprintf("%q cannot be in a file of values", b.Type),
 			"Put blocks into a file that ends with .hcl. A file of values has lines like: image = \"cosplay:latest\"")
 	}
 	for _, a := range attributes {
-		v := l.variables[a.name]
+		v := l.variables[a.Name]
 		if v != nil {
-			v.given = append(v.given, given{from: in.From, at: a.expr.Range(), expr: a.expr, flag: in.Flag})
+			v.given = append(v.given, given{from: in.From, at: a.Expr.Range(), expr: a.Expr, flag: in.Flag})
 			continue
 		}
-		l.cover(in.From, a.expr.Range().Start.Byte, a.expr.Range().End.Byte) // it may be a secret
-		l.report(warning(a.at, a.whole, fmt.Sprintf("unknown variable %q", a.name),
-			"It gets a value here, and no block declares it.%s Remove the line, or add: variable %q {}", l.variableMeant(a.name), a.name))
+		l.cover(in.From, a.Expr.Range().Start.Byte, a.Expr.Range().End.Byte) // it may be a secret
+		l.report(warning(a.NameRange, a.Range, fmt.Sprintf("unknown variable %q", a.Name),
+			"It gets a value here, and no block declares it.%s Remove the line, or add: variable %q {}", l.variableMeant(a.Name), a.Name))
 	}
 }
 

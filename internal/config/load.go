@@ -110,7 +110,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	blocks := l.prepare(files)
 	if o.OnlyUnwritten {
 		for _, kind := range []string{"session", "moved", "import", "removed", "output", "check"} {
-			blocks[kind] = slices.DeleteFunc(blocks[kind], func(b block) bool { return b.header.Filename != Unwritten })
+			blocks[kind] = slices.DeleteFunc(blocks[kind], func(b *hcl.Block) bool { return b.DefRange.Filename != Unwritten })
 		}
 	}
 	l.settleAll()
@@ -147,7 +147,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 		Variables: l.values(), Missed: l.missedNames(), Files: l.files}, l.diags
 }
 
-func readAll(blocks []block, read func(block)) {
+func readAll(blocks hcl.Blocks, read func(*hcl.Block)) {
 	for _, b := range blocks {
 		read(b)
 	}
@@ -233,17 +233,17 @@ func newLoader(o Options) *loader {
 }
 
 // prepare parses all files and registers everything that other blocks can refer to. It returns the blocks by kind.
-func (l *loader) prepare(files map[string][]byte) map[string][]block {
-	var all []block
+func (l *loader) prepare(files map[string][]byte) map[string]hcl.Blocks {
+	var all hcl.Blocks
 	l.reads.text(files)
 	for _, name := range sortedKeys(files) {
 		all = append(all, l.parse(name, files[name])...)
 	}
-	blocks := byKind(all)
+	blocks := all.ByType()
 	l.declared = make(map[string]hcl.Range, len(all))
 	l.readSettings(blocks["cosplay"])
 	for _, b := range blocks["session"] {
-		l.named = append(l.named, b.labels...)
+		l.named = append(l.named, b.Labels...)
 	}
 	readAll(blocks["variable"], l.readVariable)
 	l.takeInputs()
@@ -253,54 +253,39 @@ func (l *loader) prepare(files map[string][]byte) map[string][]block {
 	return blocks
 }
 
-func byKind(all []block) map[string][]block {
-	sizes := map[string]int{}
-	for i := range all {
-		sizes[all[i].kind]++
-	}
-	blocks := make(map[string][]block, len(sizes))
-	for _, b := range all {
-		if blocks[b.kind] == nil {
-			blocks[b.kind] = make([]block, 0, sizes[b.kind]) // not grown again and again: a block is large
-		}
-		blocks[b.kind] = append(blocks[b.kind], b)
-	}
-	return blocks
-}
-
 // declare registers a block's label as its name. It reports the reason and fails if the label is not a valid name or
 // another block of the kind has it.
-func (l *loader) declare(b block) (string, bool) {
+func (l *loader) declare(b *hcl.Block) (string, bool) {
 	name, ok := l.label(b)
 	if !ok {
 		return "", false
 	}
-	id := fmt.Sprintf("%s %q", b.kind, name)
+	id := fmt.Sprintf("%s %q", b.Type, name)
 	if first, taken := l.declared[id]; taken {
-		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s is there twice", id),
+		l.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("%s is there twice", id),
 			"Another %s is declared at %s line %d. Give this one another name, or remove one of the two.", id, first.Filename, first.Start.Line)
 		return "", false
 	}
-	l.declared[id] = b.header
+	l.declared[id] = b.DefRange
 	return name, true
 }
 
 // label returns a block's only label.
-func (r *reporter) label(b block) (string, bool) {
-	schema := fileSchema.block(b.kind)
+func (r *reporter) label(b *hcl.Block) (string, bool) {
+	schema := fileSchema.block(b.Type)
 	what, sample := schema.what, schema.Label
 	switch {
-	case len(b.labels) == 0:
-		r.complain(b.kindRange, b.header, fmt.Sprintf("%s without a name", b.kind),
+	case len(b.Labels) == 0:
+		r.complain(b.TypeRange, b.DefRange, fmt.Sprintf("%s without a name", b.Type),
 			"Write the name in quotes between the word and the brace, like:\n%s", schema.sample())
-	case len(b.labels) > 1:
-		r.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
-			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.labels[0])
-	case !namePattern().MatchString(b.labels[0]):
-		r.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of %s", b.labels[0], what),
+	case len(b.Labels) > 1:
+		r.complain(b.LabelRanges[1], b.DefRange, fmt.Sprintf("%s with more than one name", b.Type),
+			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.Labels[0])
+	case !namePattern().MatchString(b.Labels[0]):
+		r.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("%q cannot be the name of %s", b.Labels[0], what),
 			"A name starts with a letter or _, continues with English letters, digits, _ and -, and has at most %d characters. Write it like %q.", maxName, sample)
 	default:
-		return b.labels[0], true
+		return b.Labels[0], true
 	}
 	return "", false
 }

@@ -3,12 +3,13 @@ package config
 import (
 	"fmt"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 )
 
 // readLocals registers the names of a locals block. Their values are evaluated when they are needed.
-func (l *loader) readLocals(b block) {
+func (l *loader) readLocals(b *hcl.Block) {
 	l.unnamed(b)
 	said := l.read(b, &localsSchema)
 	for i := range said.attributes {

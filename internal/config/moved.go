@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -35,12 +37,12 @@ var removedSchema = Block{
 	}},
 }
 
-func (l *loader) readMoved(b block) {
+func (l *loader) readMoved(b *hcl.Block) {
 	l.unnamed(b)
 	said := l.read(b, &movedSchema)
 	from, to := said.find("from"), said.find("to")
 	if said.lacks("from") || said.lacks("to") {
-		l.complain(b.kindRange, b.header, "moved does not say from where to where", "It needs both, each on a separate line, like:\n    from = session.a\n    to   = session.b")
+		l.complain(b.TypeRange, b.DefRange, "moved does not say from where to where", "It needs both, each on a separate line, like:\n    from = session.a\n    to   = session.b")
 	}
 	if from == nil || to == nil {
 		return
@@ -48,7 +50,7 @@ func (l *loader) readMoved(b block) {
 	l.repeated(said, func(one instance, r reach) { l.addMove(b, *from, *to, one, r) })
 }
 
-func (l *loader) addMove(b block, from, to attribute, of instance, r reach) {
+func (l *loader) addMove(b *hcl.Block, from, to attribute, of instance, r reach) {
 	move := Move{Range: from.expr.Range()}
 	var fromOK, toOK bool
 	move.From, fromOK = l.wholeReference(from, of, r)
@@ -60,15 +62,15 @@ func (l *loader) addMove(b block, from, to attribute, of instance, r reach) {
 	move.From.Block = move.From.Block && move.To.Block
 	move.To.Block = move.From.Block
 	if move.From == move.To {
-		l.complain(to.expr.Range(), b.header, fmt.Sprintf("%s is moved to itself", move.From), "Both addresses are the same, so nothing moves. Write the new address behind to, or remove the block.")
+		l.complain(to.expr.Range(), b.DefRange, fmt.Sprintf("%s is moved to itself", move.From), "Both addresses are the same, so nothing moves. Write the new address behind to, or remove the block.")
 		return
 	}
 	l.moves = append(l.moves, move)
 }
 
-func (r *reporter) unnamed(b block) {
-	if len(b.labels) > 0 {
-		r.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s has no name", b.kind), "Remove what is between the word and the brace.")
+func (r *reporter) unnamed(b *hcl.Block) {
+	if len(b.Labels) > 0 {
+		r.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("%s has no name", b.Type), "Remove what is between the word and the brace.")
 	}
 }
 
@@ -101,7 +103,7 @@ func (l *loader) wholeReference(a attribute, of instance, r reach) (resource.Ref
 	return ref, ok
 }
 
-func (l *loader) readRemoved(b block) {
+func (l *loader) readRemoved(b *hcl.Block) {
 	l.unnamed(b)
 	said := l.read(b, &removedSchema)
 	removal := Removal{Destroy: true}
@@ -117,7 +119,7 @@ func (l *loader) readRemoved(b block) {
 	}
 	from := said.find("from")
 	if said.lacks("from") {
-		l.complain(b.kindRange, b.header, "removed does not say what", "Name the session whose block was removed, like: from = session.old")
+		l.complain(b.TypeRange, b.DefRange, "removed does not say what", "Name the session whose block was removed, like: from = session.old")
 	}
 	if from == nil {
 		return

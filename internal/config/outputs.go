@@ -36,13 +36,13 @@ type Output struct {
 }
 
 // readOutput registers an output block, and checks that its value can be evaluated once sessions exist.
-func (l *loader) readOutput(b block) {
+func (l *loader) readOutput(b *hcl.Block) {
 	name, named := l.declare(b)
 	said := l.read(b, &outputSchema)
 	o := output{name: name}
 	a := said.find("value")
 	if said.lacks("value") {
-		l.complain(b.header, b.header, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
+		l.complain(b.DefRange, b.DefRange, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
 	}
 	o.description, _ = constant(l, said.find("description"), value.text)
 	o.sensitive, _ = constant(l, said.find("sensitive"), value.flag)
@@ -68,7 +68,7 @@ func (l *loader) outlook(a *attribute) (value, bool) {
 	return l.evaluate(*a, l.unborn.of(*a))
 }
 
-func (l *loader) readCheck(b block) {
+func (l *loader) readCheck(b *hcl.Block) {
 	name, named := l.declare(b)
 	said := l.read(b, &checkSchema)
 	c := check{name: name, rules: rulesOf(said, "assert")}
@@ -83,9 +83,9 @@ func (l *loader) readCheck(b block) {
 	c.rules = append(c.rules, own)
 	switch {
 	case condition != nil && said.lacks("error_message"):
-		l.complain(condition.whole, b.header, `"error_message" is missing`, "Say what is wrong when the condition is false. Add a line like: error_message = \"the workers are too slow\"")
+		l.complain(condition.whole, b.DefRange, `"error_message" is missing`, "Say what is wrong when the condition is false. Add a line like: error_message = \"the workers are too slow\"")
 	case said.lacks("condition") && (message != nil || len(said.blocks) == 0):
-		l.complain(b.header, b.header, `"condition" is missing`, "A check is a condition that is true when all is well. Add a line like: condition = session.worker[0].fit.fp32_error < 0.1")
+		l.complain(b.DefRange, b.DefRange, `"condition" is missing`, "A check is a condition that is true when all is well. Add a line like: condition = session.worker[0].fit.fp32_error < 0.1")
 	}
 	for i := range c.rules {
 		l.tryRule(&c.rules[i])

@@ -19,8 +19,8 @@ type rule struct {
 func rulesOf(said content, kind string) []rule {
 	var all []rule
 	for _, b := range said.blocks {
-		if b.kind == kind {
-			all = append(all, rule{header: b.kindRange})
+		if b.Type == kind {
+			all = append(all, rule{header: b.TypeRange})
 		}
 	}
 	for _, a := range said.attributes {

@@ -89,7 +89,7 @@ func wholeUpTo(high int, what string) func(value) (int, bool) {
 
 // readSession reads a session block and returns its sessions. Attributes that are equal for all instances are
 // evaluated once.
-func (l *loader) readSession(b block) {
+func (l *loader) readSession(b *hcl.Block) {
 	name, named := l.declare(b)
 	said := l.read(b, &sessionSchema)
 	shared := &l.shared
@@ -98,7 +98,7 @@ func (l *loader) readSession(b block) {
 		Program: resource.Program{Workspace: l.Dir},
 		Fit:     resource.DefaultFit(),
 		Spec:    defaultSpec,
-		Ranges:  said.ranges(b.header),
+		Ranges:  said.ranges(b.DefRange),
 	}
 	all := l.instances(name, said)
 	l.blocks[name] = sessionBlock{all.reach, all.guessed, map[string]bool{}}
@@ -115,7 +115,7 @@ func (l *loader) readSession(b block) {
 		l.fill(shared, a, l.scopeOf(a.mentions))
 	}
 	if said.lacks("target") && said.lacks("fraction") {
-		l.complain(b.header, b.header, `"target" is missing`,
+		l.complain(b.DefRange, b.DefRange, `"target" is missing`,
 			"Every session needs a target. `cosplay ls` lists all. Add a line like: target = \"rtx-2060\"")
 	}
 
@@ -160,12 +160,12 @@ func (l *loader) readSession(b block) {
 }
 
 // open expands the dynamic blocks of a session.
-func (l *loader) open(s *Session, b block, said *content, of instance) {
+func (l *loader) open(s *Session, b *hcl.Block, said *content, of instance) {
 	if len(said.dynamics) == 0 {
 		return
 	}
 	full, unknown := l.expand(*said, of)
-	*said, s.Ranges, s.Open = full, full.ranges(b.header), append(slices.Clip(s.Open), unknown...)
+	*said, s.Ranges, s.Open = full, full.ranges(b.DefRange), append(slices.Clip(s.Open), unknown...)
 }
 
 // split separates the attributes that are equal in all instances from those that vary. It reports and drops

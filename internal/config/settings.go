@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
 )
 
-func (l *loader) readSettings(all []block) {
+func (l *loader) readSettings(all hcl.Blocks) {
 	for i, b := range all {
 		l.unnamed(b)
 		said := l.read(b, &cosplaySchema)
 		if i > 0 {
-			first := all[0].header
-			l.complain(b.kindRange, b.header, "second cosplay block", "A project has one cosplay block; the first is at %s line %d. Put everything into one.", first.Filename, first.Start.Line)
+			first := all[0].DefRange
+			l.complain(b.TypeRange, b.DefRange, "second cosplay block", "A project has one cosplay block; the first is at %s line %d. Put everything into one.", first.Filename, first.Start.Line)
 			continue
 		}
 		l.checkVersion(said.find("required_version"))

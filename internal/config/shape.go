@@ -48,7 +48,7 @@ func (a attribute) key() string {
 // content is the content of a top-level block.
 type content struct {
 	attributes []attribute // including those of nested blocks, in the order of the file
-	blocks     []block     // nested blocks, in the order of the file
+	blocks     hcl.Blocks  // nested blocks, in the order of the file
 	dynamics   []*dynamic  // what stands for further ones
 	meant      []string    // paths that misspelled attributes were meant to be, which has been reported
 }
@@ -70,73 +70,73 @@ func (c content) ranges(header hcl.Range) Ranges {
 		r.values = append(r.values, valueRange{a.key(), a.expr.Range()})
 	}
 	for _, inner := range c.blocks {
-		r.values = append(r.values, valueRange{inner.kind, inner.kindRange}) // of several, the first counts
+		r.values = append(r.values, valueRange{inner.Type, inner.TypeRange}) // of several, the first counts
 	}
 	return r
 }
 
 // read returns the content of a block, and reports what is not valid there and what is missing.
-func (r *reporter) read(b block, schema *Block) content {
+func (r *reporter) read(b *hcl.Block, schema *Block) content {
 	c := r.readInto(b, schema, "")
 	slices.SortFunc(c.attributes, func(a, b attribute) int { return a.whole.Start.Byte - b.whole.Start.Byte })
 	return c
 }
 
-func (r *reporter) readInto(b block, schema *Block, prefix string) content {
-	assigned, blocks := b.body.read(r, schema)
+func (r *reporter) readInto(b *hcl.Block, schema *Block, prefix string) content {
+	assigned, blocks := b.Body.(body).read(r, schema)
 	c := content{attributes: make([]attribute, 0, len(assigned)), blocks: blocks}
 	for _, a := range assigned {
-		known := schema.attribute(a.name)
+		known := schema.attribute(a.Name)
 		if known == nil && schema.Free == "" {
-			r.unexpected("attribute", a.name, schema, a.at, a.whole)
-			c.meant = append(c.meant, prefix+nearest(a.name, schema.attributeNames()))
+			r.unexpected("attribute", a.Name, schema, a.NameRange, a.Range)
+			c.meant = append(c.meant, prefix+nearest(a.Name, schema.attributeNames()))
 			continue
 		}
-		c.attributes = append(c.attributes, attribute{path: prefix + a.name, schema: known, expr: a.expr, whole: a.whole})
+		c.attributes = append(c.attributes, attribute{path: prefix + a.Name, schema: known, expr: a.Expr, whole: a.Range})
 	}
 	nth := map[string]int{}
 	for i, inner := range blocks {
-		if inner.kind == dynamicWord && len(schema.dynamicNames()) > 0 {
+		if inner.Type == dynamicWord && len(schema.dynamicNames()) > 0 {
 			if d := r.readDynamic(inner, schema); d != nil {
 				c.dynamics = append(c.dynamics, d)
 			}
 			continue
 		}
-		known := schema.block(inner.kind)
-		first := slices.IndexFunc(blocks[:i], func(o block) bool { return o.kind == inner.kind })
+		known := schema.block(inner.Type)
+		first := slices.IndexFunc(blocks[:i], func(o *hcl.Block) bool { return o.Type == inner.Type })
 		switch {
 		case known == nil:
-			r.unexpected("block", inner.kind, schema, inner.kindRange, inner.header)
-			c.meant = append(c.meant, prefix+nearest(inner.kind, schema.attributeNames()))
+			r.unexpected("block", inner.Type, schema, inner.TypeRange, inner.DefRange)
+			c.meant = append(c.meant, prefix+nearest(inner.Type, schema.attributeNames()))
 		case first >= 0 && !known.Repeatable:
-			r.complain(inner.kindRange, inner.header, fmt.Sprintf("second %s block", inner.kind),
-				"%s has one %s block; the first is at line %d. Put everything into one.", prose.Capital(schema.what), inner.kind, blocks[first].header.Start.Line)
-		case len(inner.labels) > 0:
+			r.complain(inner.TypeRange, inner.DefRange, fmt.Sprintf("second %s block", inner.Type),
+				"%s has one %s block; the first is at line %d. Put everything into one.", prose.Capital(schema.what), inner.Type, blocks[first].DefRange.Start.Line)
+		case len(inner.Labels) > 0:
 			r.unnamed(inner)
 		default:
-			inside := r.readInto(inner, known, prefix+inner.kind+".")
+			inside := r.readInto(inner, known, prefix+inner.Type+".")
 			if known.Repeatable {
-				nth[inner.kind]++
+				nth[inner.Type]++
 				for i := range inside.attributes {
-					inside.attributes[i].nth = nth[inner.kind]
+					inside.attributes[i].nth = nth[inner.Type]
 				}
 			}
 			c.attributes = append(c.attributes, inside.attributes...)
 			c.meant = append(c.meant, inside.meant...)
-			r.checkWhole(inner, known, prefix+inner.kind+".", inside)
+			r.checkWhole(inner, known, prefix+inner.Type+".", inside)
 		}
 	}
-	c.blocks = slices.DeleteFunc(c.blocks, func(b block) bool { return b.kind == dynamicWord })
+	c.blocks = slices.DeleteFunc(c.blocks, func(b *hcl.Block) bool { return b.Type == dynamicWord })
 	return c
 }
 
 // checkWhole reports required attributes that a nested block leaves out.
-func (r *reporter) checkWhole(b block, schema *Block, prefix string, c content) {
+func (r *reporter) checkWhole(b *hcl.Block, schema *Block, prefix string, c content) {
 	required := schema.required()
 	names := prose.Each(required, func(a Attribute) string { return a.Name })
 	for _, a := range required {
 		if c.lacks(prefix + a.Name) {
-			r.complain(b.kindRange, b.header, fmt.Sprintf("%q of the %s is missing", a.Name, b.kind),
+			r.complain(b.TypeRange, b.DefRange, fmt.Sprintf("%q of the %s is missing", a.Name, b.Type),
 				"%s needs %s. Add a line like: %s = %s", prose.Capital(schema.what), prose.And(names), a.Name, a.Example)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,29 +17,13 @@ import (
 	"cosplay/internal/pattern"
 )
 
-// block is one block in either syntax.
-type block struct {
-	kind        string
-	labels      []string
-	kindRange   hcl.Range
-	labelRanges []hcl.Range
-	header      hcl.Range // from the kind to the last label
-	body        body
-}
-
-// written is one assignment in either syntax.
-type written struct {
-	name  string
-	at    hcl.Range // of the name
-	whole hcl.Range // from the name to the end of the value
-	expr  hcl.Expression
-}
-
 // body is the content of a file or block. Only its implementations know the syntax.
 type body interface {
-	// read returns the whole content, including what the schema does not have. In JSON, only the schema distinguishes
-	// a block from an attribute.
-	read(r *reporter, schema *Block) ([]written, []block)
+	hcl.Body
+
+	// read returns the whole content in the order of the file, including what the schema does not have. In JSON, only the
+	// schema distinguishes a block from an attribute. The range of a block's definition ends before its content.
+	read(r *reporter, schema *Block) ([]*hcl.Attribute, hcl.Blocks)
 }
 
 // nativeBody is a body in HCL's native syntax, up to the first byte that the parser did not understand reliably.
@@ -47,22 +32,22 @@ type nativeBody struct {
 	sound int
 }
 
-func (b nativeBody) read(*reporter, *Block) ([]written, []block) {
-	attributes := make([]written, 0, len(b.Attributes))
+func (b nativeBody) read(*reporter, *Block) ([]*hcl.Attribute, hcl.Blocks) {
+	attributes := make([]*hcl.Attribute, 0, len(b.Attributes))
 	for _, a := range b.Attributes {
 		if r := a.Expr.Range(); a.SrcRange.End.Byte <= b.sound && r.Start.Byte < r.End.Byte {
-			attributes = append(attributes, written{name: a.Name, at: a.NameRange, whole: a.SrcRange, expr: a.Expr})
+			attributes = append(attributes, a.AsHCLAttribute())
 		}
 	}
-	slices.SortFunc(attributes, compareWritten)
-	blocks := make([]block, 0, len(b.Blocks))
+	blocks := make(hcl.Blocks, 0, len(b.Blocks))
 	for _, inner := range b.Blocks {
-		if isWhole := inner.OpenBraceRange.Start.Byte >= inner.DefRange().End.Byte; isWhole && inner.Range().End.Byte <= b.sound {
-			blocks = append(blocks, block{kind: inner.Type, labels: inner.Labels, kindRange: inner.TypeRange, labelRanges: inner.LabelRanges,
-				header: inner.DefRange(), body: nativeBody{inner.Body, b.sound}})
+		one := inner.AsHCLBlock()
+		if isWhole := inner.OpenBraceRange.Start.Byte >= one.DefRange.End.Byte; isWhole && inner.Range().End.Byte <= b.sound {
+			one.Body = nativeBody{inner.Body, b.sound}
+			blocks = append(blocks, one)
 		}
 	}
-	return attributes, blocks
+	return inFileOrder(attributes), blocks
 }
 
 // jsonBody is a body in HCL's JSON syntax. A file can be a list of objects, which count as one; names are their
@@ -73,11 +58,8 @@ type jsonBody struct {
 	names  []string
 }
 
-func (b jsonBody) read(r *reporter, schema *Block) ([]written, []block) {
-	var (
-		wanted hcl.BodySchema
-		blocks []block
-	)
+func (b jsonBody) read(r *reporter, schema *Block) ([]*hcl.Attribute, hcl.Blocks) {
+	var wanted hcl.BodySchema
 	for _, inner := range schema.Blocks {
 		header := hcl.BlockHeaderSchema{Type: inner.Name}
 		if inner.Label != "" {
@@ -105,39 +87,35 @@ func (b jsonBody) read(r *reporter, schema *Block) ([]written, []block) {
 		r.report(d)
 	}
 	for _, inner := range content.Blocks {
-		header := inner.TypeRange
+		inner.DefRange, inner.Body = inner.TypeRange, jsonBody{Body: inner.Body}
 		if len(inner.LabelRanges) > 0 {
-			header = inner.LabelRanges[0]
+			inner.DefRange = inner.LabelRanges[0]
 		}
-		blocks = append(blocks, block{kind: inner.Type, labels: inner.Labels, kindRange: inner.TypeRange, labelRanges: inner.LabelRanges,
-			header: header, body: jsonBody{Body: inner.Body}})
 	}
-	all := make([]written, 0, len(attributes))
-	for _, a := range attributes {
-		all = append(all, written{name: a.Name, at: a.NameRange, whole: a.Range, expr: a.Expr})
-	}
-	slices.SortFunc(all, compareWritten)
-	return all, blocks
+	return inFileOrder(slices.Collect(maps.Values(attributes))), content.Blocks
 }
 
-func compareWritten(a, b written) int { return cmp.Compare(a.whole.Start.Byte, b.whole.Start.Byte) }
+func inFileOrder(attributes []*hcl.Attribute) []*hcl.Attribute {
+	slices.SortFunc(attributes, func(a, b *hcl.Attribute) int { return cmp.Compare(a.Range.Start.Byte, b.Range.Start.Byte) })
+	return attributes
+}
 
 // parse reads one file in the syntax that its name indicates, and returns the blocks that can be evaluated. After a
 // syntax error the parser guesses, and a wrong guess would produce misleading diagnostics, so later blocks are
 // dropped.
-func (r *reporter) parse(name string, src []byte) []block {
+func (r *reporter) parse(name string, src []byte) hcl.Blocks {
 	all := r.parseBody(name, src)
 	if all == nil {
 		return nil
 	}
 	attributes, blocks := all.read(r, &fileSchema)
 	for _, a := range attributes {
-		r.unexpected("attribute", a.name, &fileSchema, a.at, a.whole)
+		r.unexpected("attribute", a.Name, &fileSchema, a.NameRange, a.Range)
 	}
-	return slices.DeleteFunc(blocks, func(b block) bool {
-		known := fileSchema.block(b.kind) != nil
+	return slices.DeleteFunc(blocks, func(b *hcl.Block) bool {
+		known := fileSchema.block(b.Type) != nil
 		if !known {
-			r.unexpected("block", b.kind, &fileSchema, b.kindRange, b.header)
+			r.unexpected("block", b.Type, &fileSchema, b.TypeRange, b.DefRange)
 		}
 		return !known
 	})

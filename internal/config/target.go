@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/prose"
@@ -44,7 +45,7 @@ type ownTarget struct {
 }
 
 // readTarget registers a target block. It is evaluated when it is needed.
-func (l *loader) readTarget(b block) {
+func (l *loader) readTarget(b *hcl.Block) {
 	name, named := l.declare(b)
 	mistakes := len(l.diags)
 	said := l.read(b, &targetSchema)
@@ -52,13 +53,13 @@ func (l *loader) readTarget(b block) {
 		return
 	}
 	if known, err := l.Target(name); err == nil {
-		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("the catalog has a GPU %q", name),
+		l.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("the catalog has a GPU %q", name),
 			"It is %s, and its figures stay. Give this one another name, like %q.", known.Key, "my-"+known.Key)
 		return
 	}
 	sound := mistakes == len(l.diags)
 	own := &ownTarget{name: name}
-	own.node = &node{name: "target." + name, at: b.header, work: func() (cty.Value, bool) {
+	own.node = &node{name: "target." + name, at: b.DefRange, work: func() (cty.Value, bool) {
 		is, ok := l.makeTarget(name, b, said)
 		own.is = is
 		return targetValue(is), ok && sound
@@ -79,7 +80,7 @@ var rates = []string{"fp32_tflops", "tensor_fp16_tflops", "tensor_bf16_tflops", 
 
 // makeTarget builds a target: the GPU in base, changed by the attributes of the block, or one that the block describes
 // as a whole.
-func (l *loader) makeTarget(name string, b block, said content) (is resource.Target, ok bool) {
+func (l *loader) makeTarget(name string, b *hcl.Block, said content) (is resource.Target, ok bool) {
 	ok = true
 	values, sound := map[string]value{}, map[string]bool{} // by attribute, without those that are null
 	for i := range said.attributes {
@@ -118,7 +119,7 @@ func (l *loader) makeTarget(name string, b block, said content) (is resource.Tar
 }
 
 // describesAll checks that a block without base has all that nothing else says.
-func (r *reporter) describesAll(b block, said content, values map[string]value) bool {
+func (r *reporter) describesAll(b *hcl.Block, said content, values map[string]value) bool {
 	var missing []string
 	for _, a := range targetSchema.Attributes {
 		if _, set := values[a.Name]; a.Unless == "base" && !set && !slices.Contains(said.meant, a.Name) {
@@ -129,7 +130,7 @@ func (r *reporter) describesAll(b block, said content, values map[string]value) 
 		return !slices.Contains(said.meant, "base")
 	}
 	if !slices.Contains(said.meant, "base") {
-		r.complain(b.header, b.header, "the target is incomplete",
+		r.complain(b.DefRange, b.DefRange, "the target is incomplete",
 			"Without base, a target block describes a whole GPU, and this one lacks %s. Add what is missing, or start from a GPU of the catalog with a line like: base = \"rtx-3090\"", prose.And(missing))
 	}
 	return false

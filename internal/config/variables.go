@@ -41,14 +41,14 @@ type variable struct {
 }
 
 // readVariable registers a variable block, without its value.
-func (l *loader) readVariable(b block) {
+func (l *loader) readVariable(b *hcl.Block) {
 	name, named := l.declare(b)
 	mistakes := len(l.diags)
 	said := l.read(b, &variableSchema)
 	if !named {
 		return
 	}
-	v := &variable{name: name, header: b.header, constraint: cty.DynamicPseudoType, literal: true, nullable: true, sound: mistakes == len(l.diags)}
+	v := &variable{name: name, header: b.DefRange, constraint: cty.DynamicPseudoType, literal: true, nullable: true, sound: mistakes == len(l.diags)}
 	typed := true
 	for i := range said.attributes {
 		a := &said.attributes[i]
@@ -61,7 +61,7 @@ func (l *loader) readVariable(b block) {
 		l.setStandard(v, a)
 	}
 	l.variables[name] = v
-	l.nodes["var."+name] = &node{name: "var." + name, at: b.header, work: func() (cty.Value, bool) { return l.valueOf(v) }}
+	l.nodes["var."+name] = &node{name: "var." + name, at: b.DefRange, work: func() (cty.Value, bool) { return l.valueOf(v) }}
 }
 
 func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {

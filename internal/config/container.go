@@ -74,19 +74,11 @@ func sessionEntrypoint(s *Session, v value) {
 	}
 }
 
-var containerName = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$`)
+var containerForm = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$`)
 
-// sessionName reads the name of a container, as engines accept it.
-func sessionName(s *Session, v value) {
-	typed, ok := v.text()
-	switch {
-	case !ok:
-	case containerName().MatchString(typed):
-		s.Spec.Name = typed
-	default:
-		v.wrong(fmt.Sprintf("%q cannot be the name of a container", typed), "Write 2 to 128 letters, digits, dots, underscores and hyphens; the first is a letter or a digit.")
-	}
-}
+// containerName reads the name of a container, as engines accept it.
+var containerName = named(containerForm, "a container",
+	"Write 2 to 128 letters, digits, dots, underscores and hyphens; the first is a letter or a digit.")
 
 // checkContainerNames reports sessions of one host that request the same name of their containers.
 func (r *reporter) checkContainerNames(sessions []Session) {
@@ -111,11 +103,11 @@ func (r *reporter) checkContainerNames(sessions []Session) {
 
 // runtimeOf returns the runtime that a host block chooses, if it chooses one.
 func runtimeOf(hosts []Host, host string) (resource.Runtime, bool) {
-	i := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host && h.Runtime != RuntimeAuto })
-	if i < 0 {
+	h := first(hosts, func(h *Host) bool { return h.Name == host && h.Runtime != RuntimeAuto })
+	if h == nil {
 		return resource.Runtime{}, false
 	}
-	return resource.RuntimeNamed(hosts[i].Runtime), true
+	return resource.RuntimeNamed(h.Runtime), true
 }
 
 func isLoopback(address string) bool {

@@ -15,13 +15,15 @@ import (
 
 // hostAttributes has a reader for each attribute of a host block.
 var hostAttributes = map[string]func(*Host, value){
-	"simulate":        hostSimulate,
-	"compute":         into(oneOf, func(h *Host) *string { return &h.Compute }),
-	"nvml":            into(value.path, func(h *Host) *string { return &h.NVML }),
-	"runtime":         into(oneOf, func(h *Host) *string { return &h.Runtime }),
-	"gpus":            hostGPUs,
-	"manage":          hostManage,
-	"sharing":         hostSharing,
+	"simulate": hostSimulate,
+	"compute":  into(oneOf, func(h *Host) *string { return &h.Compute }),
+	"nvml":     into(value.path, func(h *Host) *string { return &h.NVML }),
+	"runtime":  into(oneOf, func(h *Host) *string { return &h.Runtime }),
+	"gpus":     hostGPUs,
+	"manage":   hostManage,
+	"sharing": into(listOf(`["mig", "exclusive"]`, `"sharing" permits nothing`,
+		"No session could ever be placed on this host. Name what sessions may have, or leave sharing out for everything.",
+		oneOf[resource.Sharing]), func(h *Host) *[]resource.Sharing { return &h.Sharing }),
 	"timeslice":       into(oneOf, func(h *Host) *string { return &h.TimeSlice }),
 	"baseline_clock":  into(pointed(wholeUpTo(10_000, "a clock in MHz")), func(h *Host) **int { return &h.BaselineClockMHz }),
 	"slow_neighbours": into(value.flag, func(h *Host) *bool { return &h.SlowNeighbours }),
@@ -144,29 +146,10 @@ func hostGPUs(h *Host, v value) {
 }
 
 func hostManage(h *Host, v value) {
-	elements, ok := v.elements(`["slices", "clocks"]`)
-	if !ok {
-		return
-	}
-	h.Manage = Manage{}
-	for _, e := range elements {
-		if word, ok := oneOf[string](e); ok {
+	if words, ok := listOf(`["slices", "clocks"]`, "", "", oneOf[string])(v); ok {
+		h.Manage = Manage{}
+		for _, word := range words {
 			h.Manage.permit(word)
-		}
-	}
-}
-
-func hostSharing(h *Host, v value) {
-	elements, ok := v.elements(`["mig", "exclusive"]`)
-	if !ok {
-		return
-	}
-	if len(elements) == 0 {
-		v.wrong(`"sharing" permits nothing`, "No session could ever be placed on this host. Name what sessions may have, or leave sharing out for everything.")
-	}
-	for _, e := range elements {
-		if kind, ok := oneOf[resource.Sharing](e); ok {
-			h.Sharing = append(h.Sharing, kind)
 		}
 	}
 }

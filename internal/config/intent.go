@@ -77,11 +77,7 @@ func (h Host) Unsaid(s Session) resource.Sharing {
 
 // Host is the host of a name; nil without one.
 func (i *Intent) Host(name string) *Host {
-	at := slices.IndexFunc(i.Hosts, func(h Host) bool { return h.Name == name })
-	if at < 0 {
-		return nil
-	}
-	return &i.Hosts[at]
+	return first(i.Hosts, func(h *Host) bool { return h.Name == name })
 }
 
 // Session is the session of an address; nil without one.

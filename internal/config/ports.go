@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -55,11 +56,7 @@ func portsOf(typed string) (all []resource.Port, advice string) {
 		return nil, form
 	}
 	for _, m := range mappings {
-		bind := m.Binding.HostIP
-		if bind == "" {
-			bind = defaultBind
-		}
-		ip, err := netip.ParseAddr(bind)
+		ip, err := netip.ParseAddr(cmp.Or(m.Binding.HostIP, defaultBind))
 		host, wrong := nat.ParsePort(m.Binding.HostPort)
 		if err != nil || ip.Zone() != "" || wrong != nil || host == 0 || m.Port.Int() == 0 {
 			return nil, form
@@ -69,18 +66,13 @@ func portsOf(typed string) (all []resource.Port, advice string) {
 	return all, ""
 }
 
-var networkName = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+var networkForm = pattern.Of(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
+var networkName = named(networkForm, "a network", "Write the name of a network of the engine, as docker network ls prints it.")
 
 func sessionNetwork(s *Session, v value) {
-	typed, ok := v.text()
-	switch {
-	case !ok:
-	case !networkName().MatchString(typed):
-		v.wrong(fmt.Sprintf("%q cannot be the name of a network", typed), "Write the name of a network of the engine, as docker network ls prints it.")
-	case typed == "bridge" || typed == "default":
-		s.Spec.Network = ""
-	default:
-		s.Spec.Network = typed
+	if name, ok := networkName(v); ok && name != "bridge" && name != "default" {
+		s.Spec.Network = name
 	}
 }
 

@@ -117,6 +117,23 @@ func gatherHidden(v cty.Value, hidden bool, into map[string]bool) {
 	}
 }
 
+// hasSecretName rejects a sensitive value as a name, because names are printed.
+func (v value) hasSecretName() bool {
+	written, _ := hcl.ExprMap(v.expr)
+	for _, p := range written {
+		if key, diags := p.Key.Value(v.scope); !diags.HasErrors() && isSensitive(key) {
+			v.l.complain(p.Key.Range(), v.attribute.whole, secretName, secretNameAdvice)
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	secretName       = "the name of an environment variable would show a sensitive value"
+	secretNameAdvice = "Names are shown in plans and in the state, values that are sensitive are not. Write the name itself, like TOKEN."
+)
+
 // marking returns one of the functions that set, remove or read the sensitive mark.
 func marking(result func(cty.Value) cty.Value, t func(cty.Value) cty.Type) function.Function {
 	return function.New(&function.Spec{

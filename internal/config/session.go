@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -35,25 +36,27 @@ var sessionAttributes = map[string]func(*Session, value){
 	"fit.tolerance": into(value.share, func(s *Session) *float64 { return &s.Fit.Tolerance }),
 	"fit.max_error": into(pointed(value.share), func(s *Session) **float64 { return &s.Fit.MaxError }),
 
-	"image":               sessionImage,
-	"name":                sessionName,
-	"entrypoint":          sessionEntrypoint,
-	"pull":                into(oneOf, func(s *Session) *string { return &s.Spec.Pull }),
-	"ports":               sessionPorts,
-	"network":             sessionNetwork,
-	"sudo":                into(value.flag, func(s *Session) *bool { return &s.Spec.Sudo }),
-	"restart":             into(oneOf, func(s *Session) *string { return &s.Spec.Restart }),
-	"volume.source":       volumeSource,
-	"volume.target":       volumeTarget,
-	"volume.read_only":    volumeReadOnly,
-	"ssh.enabled":         sshEnabled,
-	"ssh.port":            sshPort,
-	"ssh.bind":            sshBind,
-	"ssh.authorized_keys": sshAuthorizedKeys,
-	"limits.cpus":         limitsCPUs,
-	"limits.memory":       into(sizeFrom(6), func(s *Session) *int { return &s.Spec.Limits.MemoryMiB }), // Docker's minimum
-	"limits.shm_size":     into(sizeFrom(1), func(s *Session) *int { return &s.Spec.Limits.ShmMiB }),
-	"limits.pids":         into(wholeUpTo(maxPIDs, "a number of processes"), func(s *Session) *int { return &s.Spec.Limits.PIDs }),
+	"image":            sessionImage,
+	"name":             into(containerName, func(s *Session) *string { return &s.Spec.Name }),
+	"entrypoint":       sessionEntrypoint,
+	"pull":             into(oneOf, func(s *Session) *string { return &s.Spec.Pull }),
+	"ports":            sessionPorts,
+	"network":          sessionNetwork,
+	"sudo":             into(value.flag, func(s *Session) *bool { return &s.Spec.Sudo }),
+	"restart":          into(oneOf, func(s *Session) *string { return &s.Spec.Restart }),
+	"volume.source":    volumeSource,
+	"volume.target":    volumeTarget,
+	"volume.read_only": volumeReadOnly,
+	"ssh.enabled":      sshEnabled,
+	"ssh.port":         sshPort,
+	"ssh.bind":         sshBind,
+	"ssh.authorized_keys": into(listOf(`["~/.ssh/id_ed25519.pub"]`, `"ssh.authorized_keys" names no key`,
+		"No key could log in. Name a key, leave authorized_keys out to use your own, or switch ssh off: enabled = false",
+		value.publicKey), func(s *Session) *[]string { return &s.Keys }),
+	"limits.cpus":     limitsCPUs,
+	"limits.memory":   into(sizeFrom(6), func(s *Session) *int { return &s.Spec.Limits.MemoryMiB }), // Docker's minimum
+	"limits.shm_size": into(sizeFrom(1), func(s *Session) *int { return &s.Spec.Limits.ShmMiB }),
+	"limits.pids":     into(wholeUpTo(maxPIDs, "a number of processes"), func(s *Session) *int { return &s.Spec.Limits.PIDs }),
 
 	"lifecycle.prevent_destroy": into(value.flag, func(s *Session) *bool { return &s.Lifecycle.PreventDestroy }),
 }
@@ -76,6 +79,36 @@ func pointed[T any](read func(value) (T, bool)) func(value) (*T, bool) {
 	return func(v value) (*T, bool) {
 		result, ok := read(v)
 		return &result, ok
+	}
+}
+
+// listOf adapts a reader to a list, for which there is a sample. A list without elements is wrong if there is a summary of
+// that.
+func listOf[T any](sample, summary, detail string, read func(value) (T, bool)) func(value) ([]T, bool) {
+	return func(v value) ([]T, bool) {
+		elements, ok := v.elements(sample)
+		if ok && len(elements) == 0 && summary != "" {
+			v.wrong(summary, "%s", detail)
+		}
+		all := make([]T, 0, len(elements))
+		for _, e := range elements {
+			if one, ok := read(e); ok {
+				all = append(all, one)
+			}
+		}
+		return all, ok
+	}
+}
+
+// named returns a reader of names of a form; what has such a name.
+func named(form func() *regexp.Regexp, what, advice string) func(value) (string, bool) {
+	return func(v value) (string, bool) {
+		typed, ok := v.text()
+		if ok && !form().MatchString(typed) {
+			v.wrong(fmt.Sprintf("%q cannot be the name of %s", typed, what), "%s", advice)
+			return "", false
+		}
+		return typed, ok
 	}
 }
 
@@ -365,20 +398,3 @@ func sessionEnv(s *Session, v value) {
 		s.Env = nil // equal to no environment
 	}
 }
-
-// hasSecretName rejects a sensitive value as a name, because names are printed.
-func (v value) hasSecretName() bool {
-	written, _ := hcl.ExprMap(v.expr)
-	for _, p := range written {
-		if key, diags := p.Key.Value(v.scope); !diags.HasErrors() && isSensitive(key) {
-			v.l.complain(p.Key.Range(), v.attribute.whole, secretName, secretNameAdvice)
-			return true
-		}
-	}
-	return false
-}
-
-const (
-	secretName       = "the name of an environment variable would show a sensitive value"
-	secretNameAdvice = "Names are shown in plans and in the state, values that are sensitive are not. Write the name itself, like TOKEN."
-)

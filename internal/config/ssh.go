@@ -36,23 +36,6 @@ func sshBind(s *Session, v value) {
 	s.Spec.SSH.Bind = ip.Unmap().String()
 }
 
-func sshAuthorizedKeys(s *Session, v value) {
-	elements, ok := v.elements(`["~/.ssh/id_ed25519.pub"]`)
-	if !ok {
-		return
-	}
-	if len(elements) == 0 {
-		v.wrong(`"ssh.authorized_keys" names no key`, "No key could log in. Name a key, leave authorized_keys out to use your own, or switch ssh off: enabled = false")
-	}
-	keys := make([]string, 0, len(elements))
-	for _, e := range elements {
-		if key, ok := e.publicKey(); ok {
-			keys = append(keys, key)
-		}
-	}
-	s.Keys = keys
-}
-
 const keyAdvice = `Write the path of a .pub file, like "~/.ssh/id_ed25519.pub", or the line that is in it, like "ssh-ed25519 AAAA...".`
 
 var keyType = pattern.Of(`^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+$`)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/hashicorp/hcl/v2"
 )
 
@@ -77,36 +78,16 @@ func (n jsonNav) ContextString(int) string { return string(n) }
 
 // jsonPlace returns the block that contains the end of incomplete JSON: session "worker".
 func jsonPlace(begun []byte) jsonNav {
-	type level struct {
-		isObject, begun bool // begun marks a property whose value is incomplete
-		name            string
+	tokens := jsontext.NewDecoder(bytes.NewReader(begun), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for err := error(nil); err == nil; {
+		_, err = tokens.ReadToken()
 	}
-	var levels []level
-	tokens := stdjson.NewDecoder(bytes.NewReader(begun))
-	for {
-		token, err := tokens.Token()
-		if err != nil {
-			break
-		}
-		text, isText := token.(string)
-		switch {
-		case token == stdjson.Delim('{') || token == stdjson.Delim('['):
-			levels = append(levels, level{isObject: token == stdjson.Delim('{')})
-			continue
-		case token == stdjson.Delim('}') || token == stdjson.Delim(']'):
-			levels = levels[:len(levels)-1]
-		case isText && len(levels) > 0 && levels[len(levels)-1].isObject && !levels[len(levels)-1].begun:
-			levels[len(levels)-1] = level{isObject: true, begun: true, name: text}
-			continue
-		}
-		if len(levels) > 0 {
-			levels[len(levels)-1].begun = false
-		}
-	}
-	var names []string
-	for _, l := range levels {
-		if l.begun {
-			names = append(names, l.name)
+	var names []string // of properties whose values are incomplete
+	depth := 0
+	for name := range tokens.StackPointer().Tokens() {
+		depth++
+		if kind, length := tokens.StackIndex(depth); kind == '{' && (depth < tokens.StackDepth() || length%2 == 1) {
+			names = append(names, name)
 		}
 	}
 	switch block := fileSchema.block(strings.Join(names[:min(1, len(names))], "")); {

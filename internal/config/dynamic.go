@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -43,7 +44,8 @@ func (b *Block) dynamics(kind string) *Block {
 }
 
 func (b *Block) dynamicNames() []string {
-	return prose.Each(slices.DeleteFunc(slices.Clone(b.Blocks), func(inner Block) bool { return !inner.Dynamic }), func(inner Block) string { return inner.Name })
+	dynamic := prose.Only(b.Blocks, func(inner Block) bool { return inner.Dynamic })
+	return prose.Each(dynamic, func(inner Block) string { return inner.Name })
 }
 
 // readDynamic reads a dynamic block; nil with a mistake that has been reported.
@@ -156,7 +158,7 @@ func (l *loader) expand(said content, of instance) (full content, open []string)
 			}
 		}
 	}
-	static(int(^uint(0) >> 1))
+	static(math.MaxInt)
 	return full, open
 }
 

@@ -84,7 +84,7 @@ func functions(o Options, b *budget, r reads) map[string]function.Function {
 		"fileexists":    textFunction(w.fileExists, cty.Bool, "path"),
 		"fileset":       textFunction(w.fileSet, cty.Set(cty.String), "path", "pattern"),
 		"pathexpand":    mapping(w.expand, "path"),
-		"filebase64":    w.fileBase64(),
+		"filebase64":    mapping(w.readBase64, "path"),
 	})
 	for name, digest := range digests {
 		all[name], all["file"+name] = digestOf(digest, inHex), w.fileDigest("file"+name, digest, inHex)

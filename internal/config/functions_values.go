@@ -69,7 +69,7 @@ var (
 		return text, err
 	}, "str")
 
-	base64Encode = mapping(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }, "str")
+	base64Encode = mapping(func(s string) (string, error) { return inBase64([]byte(s)), nil }, "str")
 	base64Decode = mapping(func(s string) (string, error) {
 		data, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
@@ -286,7 +286,7 @@ var (
 		if err != nil {
 			return cty.NilVal, function.NewArgErrorf(0, "the text has characters that %s lacks", t[1])
 		}
-		return cty.StringVal(base64.StdEncoding.EncodeToString([]byte(data))), nil
+		return cty.StringVal(inBase64([]byte(data))), nil
 	}, cty.String, "string", "encoding")
 
 	textDecodeBase64 = textFunction(func(t []string) (cty.Value, error) {

@@ -125,11 +125,9 @@ func (w world) fileDigest(name string, digest func() hash.Hash, write func([]byt
 	}, "path")
 }
 
-func (w world) fileBase64() function.Function {
-	return mapping(func(typed string) (string, error) {
-		data, err := w.read(typed)
-		return inBase64(data), err
-	}, "path")
+func (w world) readBase64(typed string) (string, error) {
+	data, err := w.read(typed)
+	return inBase64(data), err
 }
 
 func (w world) fileExists(arguments []string) (cty.Value, error) {

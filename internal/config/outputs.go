@@ -208,10 +208,11 @@ func Unfinished(typed string) bool {
 	tokens, _ := hclsyntax.LexExpression([]byte(typed), ConsoleName, hcl.InitialPos)
 	open := 0
 	for _, t := range tokens {
-		switch t.Type {
-		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl, hclsyntax.TokenOHeredoc:
+		switch {
+		case t.Type == hclsyntax.TokenOQuote || t.Type == hclsyntax.TokenCQuote: // a text ends on its line
+		case slices.Contains(opening, t.Type):
 			open++
-		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenCHeredoc:
+		case slices.Contains(closing, t.Type):
 			open--
 		}
 	}

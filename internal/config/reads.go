@@ -2,8 +2,9 @@ package config
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"strings"
+
+	"cosplay/internal/prose"
 )
 
 // Read is what an evaluation has read: a file of the configuration, or a file or a variable of the environment that an
@@ -43,11 +44,7 @@ func (r reads) text(files map[string][]byte) {
 
 // note notes what a call of a function has read. Each call of one evaluation reads the same.
 func (r reads) note(function string, arguments []string, content []byte) {
-	quoted := make([]string, len(arguments))
-	for i, a := range arguments {
-		quoted[i] = fmt.Sprintf("%q", a)
-	}
-	of := function + "(" + strings.Join(quoted, ", ") + ")"
+	of := function + "(" + strings.Join(prose.Quoted(arguments), ", ") + ")"
 	if _, noted := r[of]; !noted && r != nil {
 		r[of] = Read{Of: of, Sum: sha256.Sum256(content)}
 	}

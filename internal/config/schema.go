@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -121,7 +122,7 @@ func (b *Block) blockNames() []string {
 }
 
 func (b *Block) required() []Attribute {
-	return slices.DeleteFunc(slices.Clone(b.Attributes), func(a Attribute) bool { return !a.Required })
+	return prose.Only(b.Attributes, func(a Attribute) bool { return a.Required })
 }
 
 var fileSchema = Block{

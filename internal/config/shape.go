@@ -197,7 +197,7 @@ func (r *reporter) unexpected(kind, name string, schema *Block, at, context hcl.
 
 // homes returns the nested blocks that have an attribute.
 func (b *Block) homes(name string) []string {
-	with := slices.DeleteFunc(slices.Clone(b.Blocks), func(inner Block) bool { return inner.attribute(name) == nil })
+	with := prose.Only(b.Blocks, func(inner Block) bool { return inner.attribute(name) != nil })
 	return prose.Each(with, func(inner Block) string { return inner.Name })
 }
 

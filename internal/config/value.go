@@ -125,11 +125,7 @@ func (v value) clean() (string, bool) {
 	if n, ok := smallNumber(v); ok {
 		return strconv.FormatInt(n, 10), true
 	}
-	converted, err := convert.Convert(v.Value, cty.String)
-	if err != nil {
-		v.wrong(fmt.Sprintf("%s must be a text", v.name()), "%s. Write a text in quotes.", prose.Capital(err.Error()))
-		return "", false
-	}
+	converted, _ := convert.Convert(v.Value, cty.String) // every text, number and boolean is a text as well
 	s := converted.AsString()
 	if strings.ContainsRune(s, 0) {
 		v.wrong(fmt.Sprintf("%s contains a NUL character", v.name()), "No path, name or argument of a program can hold the character \\u0000. Remove it.")

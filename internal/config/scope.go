@@ -141,67 +141,79 @@ var whereNamesBelong = map[string]string{
 	"target":  "what a target block declares, like target.lab-card",
 }
 
+// unknownVariable reports a reference to a name that an expression cannot use.
 func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
-	name, at := mention.RootName(), mention.SourceRange()
-	full := variableName(mention)
-	belongs, knownRoot := whereNamesBelong[name]
-	instead, terraforms := advice["values"][name]
-	switch {
-	case terraforms:
-		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full), "%s", instead)
-	case full == "count.index" && a.path == "count":
-		l.complain(at, a.whole, "count depends on itself",
-			"count.index is known once count is. Write the number of sessions, like 7.")
-	case name == "each" && a.path == "for_each":
-		l.complain(at, a.whole, "for_each depends on itself",
-			"each.key and each.value are known once for_each is. Write a map or a set, like toset([\"a\", \"b\"]).")
-	case full == "count.index":
-		l.complain(at, a.whole, "count.index without count",
-			"count.index is the number of a session within a session block that has count. Add count to the block, or write a fixed value here.")
-	case full == "each.key" || full == "each.value":
-		l.complain(at, a.whole, fmt.Sprintf("%s without for_each", full),
-			"%s is of the element that a block is repeated for: a session, import or moved block that has for_each. Add for_each to the block, or write a fixed value here.", full)
-	case name == "session":
-		l.complain(at, a.whole, "sessions are not known yet",
-			"Live attributes of a session are known only after apply, so only output and check blocks can use them. Put values that both need into a local.")
-	case knownRoot && full == name:
-		l.complain(at, a.whole, fmt.Sprintf("%q is not a value by itself", name),
-			"Write %s.", belongs)
-	case name == "var" || name == "local":
-		l.undeclared(a, mention, full)
-	case slices.Contains(l.named, name) && r.live:
-		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
-			"A session is mentioned with the word session before its name. Write: session.%s", name)
-	case len(mention) == 1 && sessionReferences[a.path] != nil:
-		l.complain(at, a.whole, fmt.Sprintf("%q does not name a session", a.path),
-			"A session is mentioned with the word session before its name. Write: session.%s", name)
-	case a.path == "depends_on":
-		l.complain(at, a.whole, fmt.Sprintf("%q does not name a session", a.path), "%s", referenceAdvice(a.expr))
-	case name == "host" && full != name:
-		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full), "A host is named by a text. Write: %q", strings.TrimPrefix(full, "host."))
-	case name == "env" && full != name:
-		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full), "The environment is asked by a function. Write: env(%q)", strings.TrimPrefix(full, "env."))
-	case len(mention) == 1:
-		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", name),
-			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", prose.Or(prose.Few(l.namesInReach(r), maxListed)), name)
-	default:
-		names := l.namesInReach(r)
-		if a.iterator != "" {
-			names = append([]string{a.iterator + ".key", a.iterator + ".value"}, names...)
-		}
-		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
-			"Write one of %s.%s", prose.And(prose.Few(names, maxListed)), didYouMean(full, append(names, "count.index", "each.key", "each.value")))
+	summary, detail := offInstance(a, mention)
+	if summary == "" {
+		summary, detail = l.offReach(a, mention, r)
 	}
+	l.complain(mention.SourceRange(), a.whole, summary, "%s", detail)
 }
 
-func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
-	root, name, _ := strings.Cut(full, ".")
-	declare := fmt.Sprintf("Declare it: variable %q {}", name)
-	if root == "local" {
-		declare = fmt.Sprintf("Declare it: locals { %s = 1 }", name)
+// offInstance describes a name of an instance where there is none; "" for another name.
+func offInstance(a attribute, mention hcl.Traversal) (summary, detail string) {
+	switch full := variableName(mention); {
+	case full == "count.index" && a.path == "count":
+		return "count depends on itself", "count.index is known once count is. Write the number of sessions, like 7."
+	case mention.RootName() == "each" && a.path == "for_each":
+		return "for_each depends on itself",
+			"each.key and each.value are known once for_each is. Write a map or a set, like toset([\"a\", \"b\"])."
+	case full == "count.index":
+		return "count.index without count", "count.index is the number of a session within a session block that has count. " +
+			"Add count to the block, or write a fixed value here."
+	case full == "each.key" || full == "each.value":
+		return full + " without for_each", full + " is of the element that a block is repeated for: a session, import or moved block " +
+			"that has for_each. Add for_each to the block, or write a fixed value here."
 	}
-	l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown variable %q", full),
-		"Nothing declares it.%s %s", l.suggest(full, func() []string { return l.namesInReach(nowhere) }), declare)
+	return "", ""
+}
+
+// offReach describes any other name that is not valid where it is.
+func (l *loader) offReach(a attribute, mention hcl.Traversal, r reach) (summary, detail string) {
+	const withWord = "A session is mentioned with the word session before its name. Write: session."
+	name, full := mention.RootName(), variableName(mention)
+	alone := len(mention) == 1
+	unknown, noSession := fmt.Sprintf("unknown variable %q", full), fmt.Sprintf("%q does not name a session", a.path)
+	switch belongs := whereNamesBelong[name]; {
+	case advice["values"][name] != "":
+		return unknown, advice["values"][name]
+	case name == "session":
+		return "sessions are not known yet", "Live attributes of a session are known only after apply, " +
+			"so only output and check blocks can use them. Put values that both need into a local."
+	case belongs != "" && full == name:
+		return fmt.Sprintf("%q is not a value by itself", name), fmt.Sprintf("Write %s.", belongs)
+	case name == "var":
+		return unknown, l.undeclared(full, `variable %q {}`)
+	case name == "local":
+		return unknown, l.undeclared(full, "locals { %s = 1 }")
+	case slices.Contains(l.named, name) && r.live:
+		return unknown, withWord + name
+	case alone && sessionReferences[a.path] != nil:
+		return noSession, withWord + name
+	case a.path == "depends_on":
+		return noSession, referenceAdvice(a.expr)
+	case name == "host" && full != name:
+		return unknown, fmt.Sprintf("A host is named by a text. Write: %q", strings.TrimPrefix(full, "host."))
+	case name == "env" && full != name:
+		return unknown, fmt.Sprintf("The environment is asked by a function. Write: env(%q)", strings.TrimPrefix(full, "env."))
+	}
+	names := l.namesInReach(r)
+	if alone {
+		return unknown, fmt.Sprintf("A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".",
+			prose.Or(prose.Few(names, maxListed)), name)
+	}
+	if a.iterator != "" {
+		names = append([]string{a.iterator + ".key", a.iterator + ".value"}, names...)
+	}
+	return unknown, fmt.Sprintf("Write one of %s.%s", prose.And(prose.Few(names, maxListed)),
+		didYouMean(full, append(names, "count.index", "each.key", "each.value")))
+}
+
+// undeclared describes a variable or local that no block declares; the form is that of its declaration.
+func (l *loader) undeclared(full, form string) string {
+	_, name, _ := strings.Cut(full, ".")
+	suggestion := l.suggest(full, func() []string { return l.namesInReach(nowhere) })
+	return fmt.Sprintf("Nothing declares it.%s Declare it: %s", suggestion, fmt.Sprintf(form, name))
 }
 
 func (l *loader) namesInReach(r reach) []string {

@@ -144,55 +144,62 @@ func (r *reporter) checkWhole(b *hcl.Block, schema *Block, prefix string, c cont
 
 // unexpected reports an attribute or block that is not part of the schema.
 func (r *reporter) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
-	inner := schema.block(name)
-	instead, other := advice["terraform"][name]
-	if !other && schema.Name == sessionSchema.Name {
-		instead, other = advice["compose"][name]
+	summary, detail := schema.misplaced(kind, name)
+	if summary == "" {
+		summary, detail = fmt.Sprintf("unknown %s %q", kind, name), schema.describe()+schema.closest(kind, name)
 	}
-	switch {
-	case other:
-		r.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s", instead)
-	case kind == "attribute" && schema.homes(name) != nil:
+	r.complain(at, context, summary, "%s", detail)
+}
+
+// misplaced describes a word that means something, but not as an attribute or block of this one; "" for another word.
+func (b *Block) misplaced(kind, name string) (summary, detail string) {
+	inner, isAttribute := b.block(name), kind == "attribute"
+	outside := isAttribute && len(b.Attributes) == 0 && inner == nil // in JSON a block looks like an attribute
+	instead := advice["terraform"][name]
+	if instead == "" && b.Name == sessionSchema.Name {
+		instead = advice["compose"][name]
+	}
+	switch homes := b.homes(name); {
+	case instead != "":
+		return fmt.Sprintf("unknown %s %q", kind, name), instead
+	case isAttribute && homes != nil:
 		whose := "its"
-		if schema.Name == "" {
+		if b.Name == "" {
 			whose = "any"
 		}
-		r.complain(at, context, fmt.Sprintf("%q is outside of %s block", name, whose),
-			"Put it into the block that it is meant for: %s.", prose.Or(schema.homes(name)))
-	case kind == "attribute" && len(schema.Attributes) == 0 && nearest(name, schema.blockNames()) != "" && inner == nil: // in JSON they look alike
-		r.complain(at, context, fmt.Sprintf("unknown block %q", name), "%s%s", schema.describe(), didYouMean(name, schema.blockNames()))
-	case kind == "attribute" && len(schema.Attributes) == 0 && inner == nil:
-		r.complain(at, context, fmt.Sprintf("%q is outside of any block", name), "%s Put it into the one that it is meant for.", schema.describe())
-	case slices.Contains(schema.later, name):
-		r.complain(at, context, fmt.Sprintf("%q is not yet part of cosplay", name),
-			"A later version will have it. Leave it out for now.")
-	case kind == "attribute" && inner != nil:
-		r.complain(at, context, fmt.Sprintf("%q is a block", name),
-			"Write it without the equals sign:\n%s", inner.sample())
-	case kind == "block" && schema.attribute(name) != nil:
-		r.complain(at, context, fmt.Sprintf("%q is an attribute", name),
-			"Write it with an equals sign: %s = %s", name, schema.attribute(name).Example)
-	default:
-		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
-		homes := fileSchema.homes(name)
-		next := ""
-		if len(homes) == 0 && !slices.Contains(schema.inner(), name) && advice["compose"][name] == "" { // a word that exists is no misspelling
-			next = didYouMean(name, candidates)
-		}
-		if inside := nearest(name, schema.inner()); next == "" && inside != "" {
-			next = meant(inside) + fmt.Sprintf(" Put it into the block %s.", prose.Or(schema.homes(inside)))
-		}
-		if compose := nearest(name, sortedKeys(advice["compose"])); next == "" && compose != "" && schema.Name == sessionSchema.Name {
-			next = " " + advice["compose"][compose]
-		}
-		if next == "" && kind == "attribute" && len(homes) > 0 {
-			next = fmt.Sprintf(" Put it where it belongs: %s blocks.", prose.Or(homes))
-		}
-		if next == "" {
-			next = " Remove it, or write one of these."
-		}
-		r.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s%s", schema.describe(), next)
+		return fmt.Sprintf("%q is outside of %s block", name, whose), fmt.Sprintf("Put it into the block that it is meant for: %s.", prose.Or(homes))
+	case outside && nearest(name, b.blockNames()) != "":
+		return fmt.Sprintf("unknown block %q", name), b.describe() + didYouMean(name, b.blockNames())
+	case outside:
+		return fmt.Sprintf("%q is outside of any block", name), b.describe() + " Put it into the one that it is meant for."
+	case slices.Contains(b.later, name):
+		return fmt.Sprintf("%q is not yet part of cosplay", name), "A later version will have it. Leave it out for now."
+	case isAttribute && inner != nil:
+		return fmt.Sprintf("%q is a block", name), "Write it without the equals sign:\n" + inner.sample()
+	case !isAttribute && b.attribute(name) != nil:
+		return fmt.Sprintf("%q is an attribute", name), fmt.Sprintf("Write it with an equals sign: %s = %s", name, b.attribute(name).Example)
 	}
+	return "", ""
+}
+
+// closest suggests what to write instead of an unknown word. It starts with a space.
+func (b *Block) closest(kind, name string) string {
+	homes := fileSchema.homes(name)
+	if len(homes) == 0 && !slices.Contains(b.inner(), name) && advice["compose"][name] == "" { // a word that exists is no misspelling
+		if next := didYouMean(name, slices.Concat(b.attributeNames(), b.blockNames(), b.later)); next != "" {
+			return next
+		}
+	}
+	if inside := nearest(name, b.inner()); inside != "" {
+		return fmt.Sprintf("%s Put it into the block %s.", meant(inside), prose.Or(b.homes(inside)))
+	}
+	if compose := nearest(name, sortedKeys(advice["compose"])); compose != "" && b.Name == sessionSchema.Name {
+		return " " + advice["compose"][compose]
+	}
+	if kind == "attribute" && len(homes) > 0 {
+		return fmt.Sprintf(" Put it where it belongs: %s blocks.", prose.Or(homes))
+	}
+	return " Remove it, or write one of these."
 }
 
 // homes returns the nested blocks that have an attribute.

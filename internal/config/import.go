@@ -21,16 +21,7 @@ var importSchema = Block{
 }
 
 func (l *loader) readImport(b *hcl.Block) {
-	l.unnamed(b)
-	said := l.read(b, &importSchema)
-	to, id := said.find("to"), said.find("id")
-	if said.lacks("to") || said.lacks("id") {
-		l.complain(b.TypeRange, b.DefRange, "import does not say what becomes what", "It needs both, each on a separate line, like:\n    to = session.x\n    id = \"MIG-...\"")
-	}
-	if to == nil || id == nil {
-		return
-	}
-	l.repeated(said, func(one instance, r reach) { l.addImport(*to, *id, one, r) })
+	l.readPairs(b, &importSchema, "to", "id", "import does not say what becomes what", "to = session.x\n    id = \"MIG-...\"", l.addImport)
 }
 
 func (l *loader) addImport(to, id attribute, of instance, r reach) {

@@ -38,16 +38,29 @@ var removedSchema = Block{
 }
 
 func (l *loader) readMoved(b *hcl.Block) {
+	l.readPairs(b, &movedSchema, "from", "to", "moved does not say from where to where", "from = session.a\n    to   = session.b",
+		func(from, to attribute, of instance, r reach) { l.addMove(b, from, to, of, r) })
+}
+
+// readPairs reads a block without a name that needs two attributes. It adds them for each element of the block's for_each,
+// and once for a block without it. A sample of the two is for the diagnostic about a block that lacks one.
+func (l *loader) readPairs(b *hcl.Block, schema *Block, one, two, lacking, sample string, add func(one, two attribute, of instance, r reach)) {
 	l.unnamed(b)
-	said := l.read(b, &movedSchema)
-	from, to := said.find("from"), said.find("to")
-	if said.lacks("from") || said.lacks("to") {
-		l.complain(b.TypeRange, b.DefRange, "moved does not say from where to where", "It needs both, each on a separate line, like:\n    from = session.a\n    to   = session.b")
+	said := l.read(b, schema)
+	first, second, each := said.find(one), said.find(two), said.find("for_each")
+	if said.lacks(one) || said.lacks(two) {
+		l.complain(b.TypeRange, b.DefRange, lacking, "It needs both, each on a separate line, like:\n    %s", sample)
 	}
-	if from == nil || to == nil {
+	all := instances{list: []instance{{}}}
+	switch {
+	case first == nil || second == nil:
 		return
+	case each != nil:
+		all = l.byEach("", each)
 	}
-	l.repeated(said, func(one instance, r reach) { l.addMove(b, *from, *to, one, r) })
+	for _, of := range all.list {
+		add(*first, *second, of, all.reach)
+	}
 }
 
 func (l *loader) addMove(b *hcl.Block, from, to attribute, of instance, r reach) {
@@ -71,19 +84,6 @@ func (l *loader) addMove(b *hcl.Block, from, to attribute, of instance, r reach)
 func (r *reporter) unnamed(b *hcl.Block) {
 	if len(b.Labels) > 0 {
 		r.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("%s has no name", b.Type), "Remove what is between the word and the brace.")
-	}
-}
-
-// repeated calls a function for each element of a block's for_each, and once for a block without it.
-func (l *loader) repeated(said content, read func(instance, reach)) {
-	a := said.find("for_each")
-	if a == nil {
-		read(instance{}, nowhere)
-		return
-	}
-	all := l.byEach("", a)
-	for _, one := range all.list {
-		read(one, all.reach)
 	}
 }
 

@@ -287,7 +287,7 @@ func (m meter) instead() cty.Value {
 const exceeds = "this exceeds a limit"
 
 func overLimit(at hcl.Range, err error) *hcl.Diagnostic {
-	return mistake(at, at, exceeds, "%s", prose.Sentence(err.Error()))
+	return mistake(at, exceeds, "%s", prose.Sentence(err.Error()))
 }
 
 // within evaluates an expression within the budget.

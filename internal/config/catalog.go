@@ -76,7 +76,7 @@ func (l *loader) withSpellings(mentions []hcl.Traversal, scope *hcl.EvalContext)
 		answer, ok := l.find(name)
 		switch {
 		case answer.unknown():
-			diags = append(diags, mistake(index.SrcRange, index.SrcRange, answer.summary, "%s", answer.detail))
+			diags = append(diags, mistake(index.SrcRange, answer.summary, "%s", answer.detail))
 			all[name] = cty.UnknownVal(targetValue(resource.Target{}).Type()) // the rest may be wrong, too
 		case ok:
 			all[name] = targetValue(answer.target)
@@ -106,7 +106,7 @@ func (e catalogKey) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	answer, ok := e.l.find(key.AsString())
 	switch {
 	case answer.unknown():
-		return cty.DynamicVal, append(diags, mistake(e.Range(), e.Range(), answer.summary, "%s", answer.detail))
+		return cty.DynamicVal, append(diags, mistake(e.Range(), answer.summary, "%s", answer.detail))
 	case !ok:
 		return cty.UnknownVal(cty.String).Mark(reported), diags
 	}

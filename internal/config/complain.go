@@ -29,26 +29,32 @@ type reporter struct {
 	partial   bool                          // hosts may be missing because of a mistake that has been reported
 }
 
-// complain reports a mistake. The subject is the exact word that is wrong, the context the part of the file to show
-// around it.
-func (r *reporter) complain(subject, context hcl.Range, summary, detail string, args ...any) {
-	r.report(mistake(subject, context, summary, detail, args...))
+// complain reports a mistake at the exact word that is wrong.
+func (r *reporter) complain(at hcl.Range, summary, detail string, args ...any) {
+	r.report(mistake(at, summary, detail, args...))
 }
 
-func mistake(subject, context hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
-	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(detail, args...), Subject: &subject, Context: &context}
+// complainIn reports a mistake that is one only because of what is around the wrong word.
+func (r *reporter) complainIn(at, context hcl.Range, summary, detail string, args ...any) {
+	d := mistake(at, summary, detail, args...)
+	d.Context = &context
+	r.report(d)
 }
 
-func warning(subject, context hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
-	d := mistake(subject, context, summary, detail, args...)
+func mistake(at hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(detail, args...), Subject: &at}
+}
+
+func warning(at hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	d := mistake(at, summary, detail, args...)
 	d.Severity = hcl.DiagWarning
 	return d
 }
 
 // wrong reports a value that its attribute does not accept.
 func (v value) wrong(summary, detail string, args ...any) {
-	d := mistake(v.expr.Range(), v.attribute.whole, summary, detail, args...)
-	d.Expression, d.EvalContext = v.expr, v.scope
+	d := mistake(v.expr.Range(), summary, detail, args...)
+	d.Context, d.Expression, d.EvalContext = &v.attribute.whole, v.expr, v.scope
 	v.l.report(d)
 }
 

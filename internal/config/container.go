@@ -31,7 +31,7 @@ func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 			continue
 		}
 		at := s.Ranges.At(word)
-		diags = append(diags, warning(at, at, fmt.Sprintf("%q has no effect on host %q", word, s.Host),
+		diags = append(diags, warning(at, fmt.Sprintf("%q has no effect on host %q", word, s.Host),
 			"The host's runtime is %q, which does not use it. Remove it, or give the host: runtime = %s",
 			by.Name, prose.Or(prose.Quoted(resource.RuntimeNames(word)))))
 	}
@@ -47,7 +47,7 @@ func (l *loader) checkContainer(s *Session) {
 		s.Spec.Sudo = !exposed
 	case s.Spec.Sudo && exposed:
 		at := s.Ranges.At("sudo")
-		l.complain(at, at, fmt.Sprintf("no sudo with ssh on %s", s.Spec.SSH.Bind),
+		l.complain(at, fmt.Sprintf("no sudo with ssh on %s", s.Spec.SSH.Bind),
 			"A user who logs in from another machine could become root in the container without a password. Write sudo = false, or keep ssh on 127.0.0.1, which `ssh -L` and `ssh -J` reach from other machines.")
 	}
 	l.checkNetwork(s)
@@ -94,10 +94,10 @@ func (r *reporter) checkContainerNames(sessions []Session) {
 		here, first := s.Ranges.At("name"), other.Ranges.At("name")
 		summary := fmt.Sprintf("two containers cannot be called %q on host %q", s.Spec.Name, s.Host)
 		if other.Ranges.Decl == s.Ranges.Decl {
-			r.complain(here, here, summary, "Each instance of this block needs a name. Write an expression, like \"${each.key}\" with for_each, or with count: name = \"%s-${count.index}\"", s.Spec.Name)
+			r.complain(here, summary, "Each instance of this block needs a name. Write an expression, like \"${each.key}\" with for_each, or with count: name = \"%s-${count.index}\"", s.Spec.Name)
 			continue
 		}
-		r.complain(here, here, summary, "%s has the name, at %s line %d. Give %s another.", other.Address, first.Filename, first.Start.Line, s.Address)
+		r.complain(here, summary, "%s has the name, at %s line %d. Give %s another.", other.Address, first.Filename, first.Start.Line, s.Address)
 	}
 }
 

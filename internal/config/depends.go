@@ -11,13 +11,13 @@ import (
 
 // dependence is one reference in depends_on, which is checked once all sessions are known.
 type dependence struct {
-	of, on    string // names of session blocks
-	at, whole hcl.Range
+	of, on string // names of session blocks
+	at     hcl.Range
 }
 
 func (l *loader) dependsOn(s *Session, a attribute, scope *hcl.EvalContext) {
 	if a.elements == nil {
-		l.complain(a.expr.Range(), a.whole, `"depends_on" must be a list`, "Write the session blocks that have to be there first, without quotes, like [session.server].")
+		l.complain(a.expr.Range(), `"depends_on" must be a list`, "Write the session blocks that have to be there first, without quotes, like [session.server].")
 		return
 	}
 	s.DependsOn = nil
@@ -26,10 +26,10 @@ func (l *loader) dependsOn(s *Session, a attribute, scope *hcl.EvalContext) {
 		switch {
 		case !ok:
 		case attribute != "" || !ref.Block:
-			l.complain(e.Range(), a.whole, "a session depends on whole blocks", "All sessions of the block are brought up first. Write: session.%s", ref.Address.Name)
+			l.complain(e.Range(), "a session depends on whole blocks", "All sessions of the block are brought up first. Write: session.%s", ref.Address.Name)
 		case !slices.Contains(s.DependsOn, ref.Address.Name):
 			s.DependsOn = append(s.DependsOn, ref.Address.Name)
-			l.depends = append(l.depends, dependence{s.Address.Name, ref.Address.Name, e.Range(), a.whole})
+			l.depends = append(l.depends, dependence{s.Address.Name, ref.Address.Name, e.Range()})
 		}
 	}
 	slices.Sort(s.DependsOn)
@@ -40,7 +40,7 @@ func (l *loader) checkDepends() {
 	on := map[string][]dependence{}
 	for _, d := range l.depends {
 		if _, declared := l.blocks[d.on]; !declared {
-			l.complain(d.at, d.whole, fmt.Sprintf("there is no session %q", d.on), "Name one of the session blocks of this configuration.%s", l.suggest(d.on, l.sessionNames))
+			l.complain(d.at, fmt.Sprintf("there is no session %q", d.on), "Name one of the session blocks of this configuration.%s", l.suggest(d.on, l.sessionNames))
 			continue
 		}
 		on[d.of] = append(on[d.of], d)
@@ -48,7 +48,7 @@ func (l *loader) checkDepends() {
 	rings(sortedKeys(on), on, func(d dependence) string { return d.on }, func(ring []dependence) {
 		last := ring[len(ring)-1]
 		names := prose.Each(ring, func(d dependence) string { return "session." + d.of })
-		l.complain(last.at, last.whole, fmt.Sprintf("session.%s waits for itself", last.on), "%s: each waits for the next. Remove one of these from its depends_on.",
+		l.complain(last.at, fmt.Sprintf("session.%s waits for itself", last.on), "%s: each waits for the next. Remove one of these from its depends_on.",
 			ringOf(append(names, names[0])))
 	})
 }

@@ -74,7 +74,7 @@ func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hc
 			return hcl.Diagnostics{overLimit(t.Range, limitError{"the number", "10,000 digits", "Write one that can be counted with"})}
 		}
 		if depth > maxDepth {
-			return hcl.Diagnostics{mistake(t.Range, t.Range, "nested too deeply",
+			return hcl.Diagnostics{mistake(t.Range, "nested too deeply",
 				"More than %d brackets and operators are open here, the limit of cosplay. Close them, or put parts of the expression into locals.", maxDepth)}
 		}
 	}
@@ -142,7 +142,7 @@ func tooDeepInJSON(name string, src []byte) *hcl.Diagnostic {
 			}
 			if depth > maxDepth {
 				at := oneCharacter(name, src, begins)
-				return mistake(at, at, "nested too deeply", "More than %d brackets are open here, the limit of cosplay. Close them.", maxDepth)
+				return mistake(at, "nested too deeply", "More than %d brackets are open here, the limit of cosplay. Close them.", maxDepth)
 			}
 		case stdjson.Number:
 			if isVastNumber(token.String()) {
@@ -152,7 +152,6 @@ func tooDeepInJSON(name string, src []byte) *hcl.Diagnostic {
 			if diags := tooDeep(name, []byte(token), hcl.InitialPos, hclsyntax.LexTemplate); diags.HasErrors() {
 				d := diags[0]
 				d.Subject = oneCharacter(name, src, begins).Ptr()
-				d.Context = d.Subject
 				return d
 			}
 		}

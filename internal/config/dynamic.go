@@ -56,7 +56,7 @@ func (r *reporter) readDynamic(b *hcl.Block, outer *Block) *dynamic {
 		if len(b.Labels) > 0 {
 			at, typed = b.LabelRanges[0], didYouMean(b.Labels[0], names)
 		}
-		r.complain(at, b.DefRange, "no kind of block that can be dynamic", "In %s these can: %s. Write one of them in quotes behind the word dynamic.%s", outer.what, prose.And(names), typed)
+		r.complain(at, "no kind of block that can be dynamic", "In %s these can: %s. Write one of them in quotes behind the word dynamic.%s", outer.what, prose.And(names), typed)
 		return nil
 	}
 	kind := b.Labels[0]
@@ -65,7 +65,7 @@ func (r *reporter) readDynamic(b *hcl.Block, outer *Block) *dynamic {
 	r.checkWhole(b, schema, "", said)
 	content := slices.IndexFunc(said.blocks, func(inner *hcl.Block) bool { return inner.Type == "content" })
 	if content < 0 && !slices.Contains(said.meant, "content") {
-		r.complain(b.TypeRange, b.DefRange, "dynamic block without content", "The attributes of each %s are in a block with the name content. Add it.", kind)
+		r.complain(b.TypeRange, "dynamic block without content", "The attributes of each %s are in a block with the name content. Add it.", kind)
 	}
 	each := said.find("for_each")
 	if content < 0 || each == nil {
@@ -76,7 +76,7 @@ func (r *reporter) readDynamic(b *hcl.Block, outer *Block) *dynamic {
 	if a := said.find("iterator"); a != nil {
 		d.iterator = hcl.ExprAsKeyword(a.expr)
 		if _, taken := whereNamesBelong[d.iterator]; taken || d.iterator == "" || d.iterator == "session" {
-			r.complain(a.expr.Range(), a.whole, "this cannot be the name of the element", "Write a word without quotes that is no other name, like: iterator = %s", schema.attribute("iterator").Example)
+			r.complain(a.expr.Range(), "this cannot be the name of the element", "Write a word without quotes that is no other name, like: iterator = %s", schema.attribute("iterator").Example)
 			return nil
 		}
 	}
@@ -146,7 +146,7 @@ func (l *loader) expand(said content, of instance) (full content, open []string)
 		for _, element := range elements {
 			count[d.block.Type]++
 			if n := count[d.block.Type]; n > 1 && !d.schema.Repeatable {
-				l.complain(d.each.expr.Range(), d.each.whole, fmt.Sprintf("second %s block", d.block.Type), "A session has one %s block, and this would make %s. Write a for_each with one element at most, and no other block of the kind.", d.block.Type, prose.Count(n, "block"))
+				l.complain(d.each.expr.Range(), fmt.Sprintf("second %s block", d.block.Type), "A session has one %s block, and this would make %s. Write a for_each with one element at most, and no other block of the kind.", d.block.Type, prose.Count(n, "block"))
 				break
 			}
 			for _, a := range d.content {

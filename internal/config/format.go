@@ -37,7 +37,7 @@ func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 		next := hclwrite.Format(laid)
 		if bytes.Equal(next, laid) {
 			if at, changed := otherWord(name, src, laid); changed {
-				l.complain(at, at, fmt.Sprintf("%s cannot be laid out", name), "Without the blanks here it would mean something else, so it is left as it is. Write it in another way, with brackets for instance.")
+				l.complain(at, fmt.Sprintf("%s cannot be laid out", name), "Without the blanks here it would mean something else, so it is left as it is. Write it in another way, with brackets for instance.")
 				return given, file, l.diags
 			}
 			return laid, file, nil
@@ -45,7 +45,7 @@ func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 		laid = next
 	}
 	all := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos}
-	l.complain(all, all, fmt.Sprintf("%s cannot be laid out", name), "Each pass of the formatter changes its layout, so cosplay left it unchanged. Simplify the placement of its comments and line breaks.")
+	l.complain(all, fmt.Sprintf("%s cannot be laid out", name), "Each pass of the formatter changes its layout, so cosplay left it unchanged. Simplify the placement of its comments and line breaks.")
 	return given, file, l.diags
 }
 

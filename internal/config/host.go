@@ -62,7 +62,7 @@ func (l *loader) readHost(b *hcl.Block) {
 // checkTimeSlice refuses a length of time slices that the block forbids to set.
 func (r *reporter) checkTimeSlice(h Host) {
 	if h.TimeSlice != "" && !h.Manage.Settings[resource.TimeSlice] && !slices.Contains(h.Open, "manage") {
-		r.complain(h.Ranges.At("timeslice"), h.Ranges.At("timeslice"), `"timeslice" needs the word "timeslice" in manage`,
+		r.complain(h.Ranges.At("timeslice"), `"timeslice" needs the word "timeslice" in manage`,
 			"manage does not permit cosplay to set the length of time slices. Add the word to manage, or remove this line.")
 	}
 }
@@ -83,13 +83,13 @@ func (l *loader) mayBeOpen() bool {
 func (l *loader) checkReach(h Host) {
 	if h.Ranges.has("simulate") {
 		if h.Ranges.has("nvml") {
-			l.complain(h.Ranges.At("nvml"), h.Ranges.At("nvml"), `"simulate" and "nvml" exclude each other`,
+			l.complain(h.Ranges.At("nvml"), `"simulate" and "nvml" exclude each other`,
 				"A simulated host has its own NVML library. Keep one of the two.")
 		}
 		return
 	}
 	if h.Ranges.has("compute") {
-		l.complain(h.Ranges.At("compute"), h.Ranges.At("compute"), `"compute" is only for a simulated host`,
+		l.complain(h.Ranges.At("compute"), `"compute" is only for a simulated host`,
 			"On real hardware kernels compute. Remove this line, or add simulate.")
 	}
 	if slices.Contains(h.Open, "nvml") {
@@ -97,7 +97,7 @@ func (l *loader) checkReach(h Host) {
 	}
 	for _, other := range l.hosts {
 		if !slices.Contains(other.Open, "nvml") && !other.Ranges.has("simulate") && other.NVML == h.NVML {
-			l.complain(h.Ranges.Decl, h.Ranges.Decl, fmt.Sprintf("this is the same machine as host %q", other.Name),
+			l.complain(h.Ranges.Decl, fmt.Sprintf("this is the same machine as host %q", other.Name),
 				"Both use the same NVML library, so cosplay would use each GPU twice. Keep one of the two, or give one of them \"simulate\" or its own \"nvml\".")
 			return
 		}

@@ -65,7 +65,7 @@ func (l *loader) takeInputs() {
 			at := inputRange(in)
 			l.files[in.From] = &hcl.File{Bytes: []byte(in.Name)} // the value may be a secret
 			at.End = hcl.Pos{Line: 1, Column: len(in.Name) + 1, Byte: len(in.Name)}
-			l.complain(at, at, fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it.%s Add: variable %q {}",
+			l.complain(at, fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it.%s Add: variable %q {}",
 				l.variableMeant(in.Name), in.Name)
 		default:
 			l.unmatched = append(l.unmatched, in.From)
@@ -108,7 +108,7 @@ func (l *loader) takeFile(in Input) {
 	}
 	attributes, blocks := all.read(&l.reporter, &Block{Free: "a value"})
 	for _, b := range blocks {
-		l.complain(b.TypeRange, b.DefRange, fmt.Sprintf("%q cannot be in a file of values", b.Type),
+		l.complain(b.TypeRange, fmt.Sprintf("%q cannot be in a file of values", b.Type),
 			"Put blocks into a file that ends with .hcl. A file of values has lines like: image = \"cosplay:latest\"")
 	}
 	for _, a := range attributes {
@@ -118,7 +118,7 @@ func (l *loader) takeFile(in Input) {
 			continue
 		}
 		l.cover(in.From, a.Expr.Range().Start.Byte, a.Expr.Range().End.Byte) // it may be a secret
-		l.report(warning(a.NameRange, a.Range, fmt.Sprintf("unknown variable %q", a.Name),
+		l.report(warning(a.NameRange, fmt.Sprintf("unknown variable %q", a.Name),
 			"It gets a value here, and no block declares it.%s Remove the line, or add: variable %q {}", l.variableMeant(a.Name), a.Name))
 	}
 }
@@ -172,7 +172,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 		expr, diags := parseExpression(g.text, g.at.Filename)
 		if diags.HasErrors() {
 			l.show(v, asGiven)
-			l.complain(v.subject(*inOrder(diags[0].Subject)), v.subject(g.at), fmt.Sprintf("the value of variable %q cannot be read", v.name),
+			l.complain(v.subject(*inOrder(diags[0].Subject)), fmt.Sprintf("the value of variable %q cannot be read", v.name),
 				"%s. A value that is no single text or number is written as in a file, like: %s", v.explain(errors.New(diags[0].Detail)), `'["a", "b"]'`)
 			return cty.DynamicVal, false
 		}
@@ -180,7 +180,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	}
 	if mentions := g.expr.Variables(); len(mentions) > 0 {
 		l.show(v, asGiven)
-		l.complain(v.subject(mentions[0].SourceRange()), v.subject(g.at), fmt.Sprintf("the value of variable %q cannot depend on anything", v.name),
+		l.complain(v.subject(mentions[0].SourceRange()), fmt.Sprintf("the value of variable %q cannot depend on anything", v.name),
 			"A value that is passed in cannot be an expression. Put text in quotes.")
 		return cty.DynamicVal, false
 	}

@@ -45,7 +45,7 @@ func (l *loader) instances(name string, said content) instances {
 	count, each := said.find("count"), said.find("for_each")
 	switch {
 	case count != nil && each != nil:
-		l.complain(each.whole, each.whole, `"count" and "for_each" exclude each other`,
+		l.complain(each.whole, `"count" and "for_each" exclude each other`,
 			"Each says how many sessions there are. Keep one of the two.")
 		return l.byCount(name, count)
 	case count != nil:

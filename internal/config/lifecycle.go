@@ -105,22 +105,22 @@ func (l *loader) ignoreChanges(s *Session, a attribute, _ *hcl.EvalContext) {
 	}
 	elements, diags := hcl.ExprList(a.expr)
 	if diags.HasErrors() {
-		l.complain(a.expr.Range(), a.whole, fmt.Sprintf("%q must be a list", a.path), "Write the names of attributes, without quotes: [env, fit.tolerance]; or the word all, without quotes.")
+		l.complain(a.expr.Range(), fmt.Sprintf("%q must be a list", a.path), "Write the names of attributes, without quotes: [env, fit.tolerance]; or the word all, without quotes.")
 		return
 	}
 	s.Lifecycle.Ignore = nil
 	for _, e := range elements {
-		if path, ok := l.ignorable(a, e); ok && !slices.Contains(s.Lifecycle.Ignore, path) {
+		if path, ok := l.ignorable(e); ok && !slices.Contains(s.Lifecycle.Ignore, path) {
 			s.Lifecycle.Ignore = append(s.Lifecycle.Ignore, path)
 		}
 	}
 }
 
 // ignorable reads the name of an attribute or block of a session, or of one environment variable.
-func (r *reporter) ignorable(a attribute, e hcl.Expression) (string, bool) {
+func (r *reporter) ignorable(e hcl.Expression) (string, bool) {
 	traversal, diags := hcl.AbsTraversalForExpr(e)
 	if diags.HasErrors() {
-		r.complain(e.Range(), a.whole, "this is no name of an attribute", "Write names without quotes, like: [env, fit.tolerance]")
+		r.complain(e.Range(), "this is no name of an attribute", "Write names without quotes, like: [env, fit.tolerance]")
 		return "", false
 	}
 	var names []string
@@ -132,13 +132,13 @@ func (r *reporter) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	}
 	path, known := strings.Join(names, "."), ignorablePaths()
 	if path == IgnoreAll {
-		r.complain(e.Range(), a.whole, "all cannot be an element of a list", "It means all attributes. Write: ignore_changes = all")
+		r.complain(e.Range(), "all cannot be an element of a list", "It means all attributes. Write: ignore_changes = all")
 		return "", false
 	}
 	if slices.Contains(known, path) || names[0] == "env" && len(names) == 2 && names[1] != "" {
 		return path, true
 	}
-	r.complain(e.Range(), a.whole, fmt.Sprintf("a session has no attribute %q that could be ignored", path), "Write one of %s.%s", prose.And(known), didYouMean(path, known))
+	r.complain(e.Range(), fmt.Sprintf("a session has no attribute %q that could be ignored", path), "Write one of %s.%s", prose.And(known), didYouMean(path, known))
 	return "", false
 }
 
@@ -166,7 +166,7 @@ func ignorablePaths() []string {
 
 func (l *loader) replaceTriggeredBy(s *Session, a attribute, scope *hcl.EvalContext) {
 	if a.elements == nil {
-		l.complain(a.expr.Range(), a.whole, fmt.Sprintf("%q must be a list", a.path), "Write what replaces the session when it changes, like [session.server].")
+		l.complain(a.expr.Range(), fmt.Sprintf("%q must be a list", a.path), "Write what replaces the session when it changes, like [session.server].")
 		return
 	}
 	s.Lifecycle.Triggers = nil
@@ -214,16 +214,16 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 		return nil, false
 	}
 	if isSensitive(v.Value) {
-		l.complain(e.Range(), a.whole, "a sensitive value cannot replace a session", "An attacker could guess the value from the hash in the state. Name the session's own attribute: a sensitive value in env replaces its container when it changes.")
+		l.complain(e.Range(), "a sensitive value cannot replace a session", "An attacker could guess the value from the hash in the state. Name the session's own attribute: a sensitive value in env replaces its container when it changes.")
 		return nil, false
 	}
 	if !plain.IsWhollyKnown() {
-		l.complain(e.Range(), a.whole, "this is not known yet", "Name a session as session.worker, or a value that is known beforehand.")
+		l.complain(e.Range(), "this is not known yet", "Name a session as session.worker, or a value that is known beforehand.")
 		return nil, false
 	}
 	text, err := json.Marshal(plain, cty.DynamicPseudoType)
 	if err != nil {
-		l.complain(e.Range(), a.whole, "this value cannot replace a session", "%s Name a session, or a value of texts, numbers, lists and maps.", prose.Sentence(err.Error()))
+		l.complain(e.Range(), "this value cannot replace a session", "%s Name a session, or a value of texts, numbers, lists and maps.", prose.Sentence(err.Error()))
 	}
 	return text, err == nil
 }
@@ -236,14 +236,14 @@ func (l *loader) checkTriggers() {
 			_, declared := l.blocks[t.Of.Address.Name]
 			switch {
 			case !declared:
-				l.complain(t.Range, t.Range, fmt.Sprintf("there is no session %q", t.Of.Address.Name),
+				l.complain(t.Range, fmt.Sprintf("there is no session %q", t.Of.Address.Name),
 					"Name one of the sessions of this configuration.%s", l.suggest(t.Of.Address.Name, l.sessionNames))
 			case !t.Of.Block && !instances()[t.Of.Address] && !l.blocks[t.Of.Address.Name].guessed:
-				l.complain(t.Range, t.Range, fmt.Sprintf("there is no %s", t.Of), "session.%s alone means all instances of the block.", t.Of.Address.Name)
+				l.complain(t.Range, fmt.Sprintf("there is no %s", t.Of), "session.%s alone means all instances of the block.", t.Of.Address.Name)
 			case t.Of.Covers(session.Address):
-				l.complain(t.Range, t.Range, fmt.Sprintf("%s would be replaced by itself", session.Address), "Name another session, or leave this one out.")
+				l.complain(t.Range, fmt.Sprintf("%s would be replaced by itself", session.Address), "Name another session, or leave this one out.")
 			case t.Attribute != "" && !slices.Contains(known, t.Attribute) && !strings.HasPrefix(t.Attribute, "env."):
-				l.complain(t.Range, t.Range, fmt.Sprintf("a session has no attribute %q", t.Attribute), "It has %s.%s", prose.And(known), didYouMean(t.Attribute, known))
+				l.complain(t.Range, fmt.Sprintf("a session has no attribute %q", t.Attribute), "It has %s.%s", prose.And(known), didYouMean(t.Attribute, known))
 			}
 		}
 	}

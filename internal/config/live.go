@@ -243,16 +243,16 @@ func (l *loader) mention(block string, steps hcl.Traversal) {
 }
 
 // checkLive checks that a session that an expression refers to exists.
-func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
+func (l *loader) checkLive(mention hcl.Traversal) bool {
 	full := variableName(mention)
 	name := strings.TrimPrefix(full, "session.")
 	block, declared := l.blocks[name]
 	switch {
 	case full == "session":
-		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Write a dot and the name of a session block behind it, like session.worker.")
+		l.complain(mention.SourceRange(), `"session" is not a value by itself`, "Write a dot and the name of a session block behind it, like session.worker.")
 	case !declared:
-		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it.%s Name one that is there, or add: session %q { target = \"2060\" }", l.suggest(name, l.sessionNames), name)
-	case len(mention) > 2 && !l.checkInstance(a, mention, full, block):
+		l.complain(mention.SourceRange(), fmt.Sprintf("unknown session %q", name), "No block declares it.%s Name one that is there, or add: session %q { target = \"2060\" }", l.suggest(name, l.sessionNames), name)
+	case len(mention) > 2 && !l.checkInstance(mention, full, block):
 	default:
 		l.mention(name, mention[2:])
 		return true
@@ -261,15 +261,15 @@ func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 }
 
 // checkInstance checks that a reference has an index exactly if its block has several instances.
-func (r *reporter) checkInstance(a attribute, mention hcl.Traversal, full string, block sessionBlock) bool {
+func (r *reporter) checkInstance(mention hcl.Traversal, full string, block sessionBlock) bool {
 	attr, named := mention[2].(hcl.TraverseAttr)
 	_, indexed := mention[2].(hcl.TraverseIndex)
 	at := mention[2].SourceRange()
 	switch {
 	case named && block.count:
-		r.complain(at, a.whole, fmt.Sprintf("%s has count, so it is a list", full), "Write %s[0].%s for the first of its sessions, or %s[*].%s for all.", full, attr.Name, full, attr.Name)
+		r.complain(at, fmt.Sprintf("%s has count, so it is a list", full), "Write %s[0].%s for the first of its sessions, or %s[*].%s for all.", full, attr.Name, full, attr.Name)
 	case indexed && !block.count && !block.each:
-		r.complain(at, a.whole, fmt.Sprintf("%s is one session", full), "It has neither count nor for_each, so there is no index to it. Leave the brackets out.")
+		r.complain(at, fmt.Sprintf("%s is one session", full), "It has neither count nor for_each, so there is no index to it. Leave the brackets out.")
 	default:
 		return true
 	}

@@ -262,7 +262,7 @@ func (l *loader) declare(b *hcl.Block) (string, bool) {
 	}
 	id := fmt.Sprintf("%s %q", b.Type, name)
 	if first, taken := l.declared[id]; taken {
-		l.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("%s is there twice", id),
+		l.complain(b.LabelRanges[0], fmt.Sprintf("%s is there twice", id),
 			"Another %s is declared at %s line %d. Give this one another name, or remove one of the two.", id, first.Filename, first.Start.Line)
 		return "", false
 	}
@@ -276,13 +276,13 @@ func (r *reporter) label(b *hcl.Block) (string, bool) {
 	what, sample := schema.what, schema.Label
 	switch {
 	case len(b.Labels) == 0:
-		r.complain(b.TypeRange, b.DefRange, fmt.Sprintf("%s without a name", b.Type),
+		r.complain(b.TypeRange, fmt.Sprintf("%s without a name", b.Type),
 			"Write the name in quotes between the word and the brace, like:\n%s", schema.sample())
 	case len(b.Labels) > 1:
-		r.complain(b.LabelRanges[1], b.DefRange, fmt.Sprintf("%s with more than one name", b.Type),
+		r.complain(b.LabelRanges[1], fmt.Sprintf("%s with more than one name", b.Type),
 			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.Labels[0])
 	case !namePattern().MatchString(b.Labels[0]):
-		r.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("%q cannot be the name of %s", b.Labels[0], what),
+		r.complain(b.LabelRanges[0], fmt.Sprintf("%q cannot be the name of %s", b.Labels[0], what),
 			"A name starts with a letter or _, continues with English letters, digits, _ and -, and has at most %d characters. Write it like %q.", maxName, sample)
 	default:
 		return b.Labels[0], true
@@ -306,7 +306,7 @@ func (r *reporter) checkNames(sessions []Session) {
 			seen[short] = s
 			continue
 		}
-		r.complain(s.Ranges.Decl, s.Ranges.Decl, fmt.Sprintf("two sessions would be the container cosplay-%s", short),
+		r.complain(s.Ranges.Decl, fmt.Sprintf("two sessions would be the container cosplay-%s", short),
 			"%s and %s, declared at %s line %d, have the same short name, %s. Rename one of the two.", s.Address, other.Address, other.Ranges.Decl.Filename, other.Ranges.Decl.Start.Line, short)
 	}
 }

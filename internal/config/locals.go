@@ -16,11 +16,11 @@ func (l *loader) readLocals(b *hcl.Block) {
 		a := &said.attributes[i]
 		name := "local." + a.path
 		if !hclsyntax.ValidIdentifier(a.path) {
-			l.complain(a.whole, a.whole, fmt.Sprintf("%q cannot be the name of a local", a.path), "A name starts with a letter and continues with letters, digits, _ and -, like seeds.")
+			l.complain(a.whole, fmt.Sprintf("%q cannot be the name of a local", a.path), "A name starts with a letter and continues with letters, digits, _ and -, like seeds.")
 			continue
 		}
 		if first := l.nodes[name]; first != nil {
-			l.complain(a.whole, a.whole, fmt.Sprintf("%s is there twice", name),
+			l.complain(a.whole, fmt.Sprintf("%s is there twice", name),
 				"It is declared at %s line %d as well. Give this one another name, or remove one of the two.", first.at.Filename, first.at.Start.Line)
 			continue
 		}

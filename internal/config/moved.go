@@ -49,7 +49,7 @@ func (l *loader) readPairs(b *hcl.Block, schema *Block, one, two, lacking, sampl
 	said := l.read(b, schema)
 	first, second, each := said.find(one), said.find(two), said.find("for_each")
 	if said.lacks(one) || said.lacks(two) {
-		l.complain(b.TypeRange, b.DefRange, lacking, "It needs both, each on a separate line, like:\n    %s", sample)
+		l.complain(b.TypeRange, lacking, "It needs both, each on a separate line, like:\n    %s", sample)
 	}
 	all := instances{list: []instance{{}}}
 	switch {
@@ -75,7 +75,7 @@ func (l *loader) addMove(b *hcl.Block, from, to attribute, of instance, r reach)
 	move.From.Block = move.From.Block && move.To.Block
 	move.To.Block = move.From.Block
 	if move.From == move.To {
-		l.complain(to.expr.Range(), b.DefRange, fmt.Sprintf("%s is moved to itself", move.From), "Both addresses are the same, so nothing moves. Write the new address behind to, or remove the block.")
+		l.complainIn(to.expr.Range(), b.DefRange, fmt.Sprintf("%s is moved to itself", move.From), "Both addresses are the same, so nothing moves. Write the new address behind to, or remove the block.")
 		return
 	}
 	l.moves = append(l.moves, move)
@@ -83,7 +83,7 @@ func (l *loader) addMove(b *hcl.Block, from, to attribute, of instance, r reach)
 
 func (r *reporter) unnamed(b *hcl.Block) {
 	if len(b.Labels) > 0 {
-		r.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("%s has no name", b.Type), "Remove what is between the word and the brace.")
+		r.complain(b.LabelRanges[0], fmt.Sprintf("%s has no name", b.Type), "Remove what is between the word and the brace.")
 	}
 }
 
@@ -97,7 +97,7 @@ func (l *loader) wholeReference(a attribute, of instance, r reach) (resource.Ref
 	}
 	ref, attribute, ok := l.reference(a, a.expr, of.scope(l.scopeOf(a.mentions)))
 	if ok && attribute != "" {
-		l.complain(a.expr.Range(), a.whole, fmt.Sprintf("%s.%s is no session", ref, attribute), "Whole sessions are meant here, not one of their attributes. Write: %s", ref)
+		l.complain(a.expr.Range(), fmt.Sprintf("%s.%s is no session", ref, attribute), "Whole sessions are meant here, not one of their attributes. Write: %s", ref)
 		return ref, false
 	}
 	return ref, ok
@@ -115,11 +115,11 @@ func (l *loader) readRemoved(b *hcl.Block) {
 		}
 	}
 	if one, two := said.find("destroy"), said.find("lifecycle.destroy"); one != nil && two != nil {
-		l.complain(two.expr.Range(), two.whole, `"destroy" is there twice`, "It is set at line %d as well. Keep one of the two.", one.whole.Start.Line)
+		l.complain(two.expr.Range(), `"destroy" is there twice`, "It is set at line %d as well. Keep one of the two.", one.whole.Start.Line)
 	}
 	from := said.find("from")
 	if said.lacks("from") {
-		l.complain(b.TypeRange, b.DefRange, "removed does not say what", "Name the session whose block was removed, like: from = session.old")
+		l.complain(b.TypeRange, "removed does not say what", "Name the session whose block was removed, like: from = session.old")
 	}
 	if from == nil {
 		return
@@ -135,7 +135,7 @@ func (l *loader) readRemoved(b *hcl.Block) {
 func (l *loader) checkMoved() {
 	for _, m := range l.moves {
 		if l.isDeclared(m.From) {
-			l.complain(m.Range, m.Range, fmt.Sprintf("%s is still declared", m.From),
+			l.complain(m.Range, fmt.Sprintf("%s is still declared", m.From),
 				"The move would leave it without a session. Rename its block to %s, or remove the moved block.", m.To)
 		}
 	}
@@ -148,7 +148,7 @@ func (l *loader) checkMoved() {
 		if m.From != l.moves[j].From {
 			same, word = m.To, "to"
 		}
-		l.complain(m.Range, m.Range, fmt.Sprintf("two moves %s %s", word, same), "The other is at %s line %d. Keep the one that is right.", l.moves[j].Range.Filename, l.moves[j].Range.Start.Line)
+		l.complain(m.Range, fmt.Sprintf("two moves %s %s", word, same), "The other is at %s line %d. Keep the one that is right.", l.moves[j].Range.Filename, l.moves[j].Range.Start.Line)
 	}
 	l.checkCircles(l.moves)
 	for i, r := range l.removals {
@@ -156,13 +156,13 @@ func (l *loader) checkMoved() {
 		moved := slices.IndexFunc(l.moves, func(m Move) bool { return m.From == r.From })
 		switch {
 		case l.isDeclared(r.From):
-			l.complain(r.Range, r.Range, fmt.Sprintf("%s is still declared", r.From), "Remove its session block, or this removed block.")
+			l.complain(r.Range, fmt.Sprintf("%s is still declared", r.From), "Remove its session block, or this removed block.")
 		case twice >= 0:
 			other := l.removals[twice]
-			l.complain(r.Range, r.Range, fmt.Sprintf("%s is removed twice", r.From), "The other removed block, of %s, is at %s line %d. Keep the one that is right.", other.From, other.Range.Filename, other.Range.Start.Line)
+			l.complain(r.Range, fmt.Sprintf("%s is removed twice", r.From), "The other removed block, of %s, is at %s line %d. Keep the one that is right.", other.From, other.Range.Filename, other.Range.Start.Line)
 		case moved >= 0:
 			other := l.moves[moved]
-			l.complain(r.Range, r.Range, fmt.Sprintf("%s is both moved and removed", r.From), "It is moved to %s at %s line %d. Keep the one that is right.", other.To, other.Range.Filename, other.Range.Start.Line)
+			l.complain(r.Range, fmt.Sprintf("%s is both moved and removed", r.From), "It is moved to %s at %s line %d. Keep the one that is right.", other.To, other.Range.Filename, other.Range.Start.Line)
 		}
 	}
 }
@@ -185,6 +185,6 @@ func (r *reporter) checkCircles(moves []Move) {
 	rings(prose.Each(moves, func(m Move) resource.Reference { return m.From }), from, func(m Move) resource.Reference { return m.To }, func(ring []Move) {
 		at := ring[0]
 		names := prose.Each(ring, func(m Move) string { return m.From.String() })
-		r.complain(at.Range, at.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", ringOf(append(names, at.From.String())))
+		r.complain(at.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", ringOf(append(names, at.From.String())))
 	})
 }

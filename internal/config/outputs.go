@@ -42,7 +42,7 @@ func (l *loader) readOutput(b *hcl.Block) {
 	o := output{name: name}
 	a := said.find("value")
 	if said.lacks("value") {
-		l.complain(b.DefRange, b.DefRange, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
+		l.complain(b.DefRange, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
 	}
 	o.description, _ = constant(l, said.find("description"), value.text)
 	o.sensitive, _ = constant(l, said.find("sensitive"), value.flag)
@@ -83,9 +83,9 @@ func (l *loader) readCheck(b *hcl.Block) {
 	c.rules = append(c.rules, own)
 	switch {
 	case condition != nil && said.lacks("error_message"):
-		l.complain(condition.whole, b.DefRange, `"error_message" is missing`, "Say what is wrong when the condition is false. Add a line like: error_message = \"the workers are too slow\"")
+		l.complainIn(condition.whole, b.DefRange, `"error_message" is missing`, "Say what is wrong when the condition is false. Add a line like: error_message = \"the workers are too slow\"")
 	case said.lacks("condition") && (message != nil || len(said.blocks) == 0):
-		l.complain(b.DefRange, b.DefRange, `"condition" is missing`, "A check is a condition that is true when all is well. Add a line like: condition = session.worker[0].fit.fp32_error < 0.1")
+		l.complain(b.DefRange, `"condition" is missing`, "A check is a condition that is true when all is well. Add a line like: condition = session.worker[0].fit.fp32_error < 0.1")
 	}
 	for i := range c.rules {
 		l.tryRule(&c.rules[i])
@@ -147,7 +147,7 @@ func (i *Intent) EvalChecks(live Lives) hcl.Diagnostics {
 	for _, c := range l.checks {
 		for _, r := range c.rules {
 			if message, _ := l.broken(&r, evaluate); message != "" {
-				l.complain(r.condition.expr.Range(), r.condition.whole, fmt.Sprintf("check %q failed", c.name), "%s", message)
+				l.complain(r.condition.expr.Range(), fmt.Sprintf("check %q failed", c.name), "%s", message)
 			}
 		}
 	}
@@ -231,5 +231,5 @@ func (l *loader) reportOpen(a attribute) {
 	for i, name := range names {
 		names[i] = "var." + name
 	}
-	l.complain(at, at, fmt.Sprintf("this needs a value for %s", prose.Or(names)), "Give it one %s.", waysFor("NAME"))
+	l.complain(at, fmt.Sprintf("this needs a value for %s", prose.Or(names)), "Give it one %s.", waysFor("NAME"))
 }

@@ -84,10 +84,10 @@ func (r *reporter) checkNetwork(s *Session) {
 	at := s.Ranges.At("network")
 	switch {
 	case s.Spec.SSH.Enabled:
-		r.complain(at, at, fmt.Sprintf("no ssh with network %q", s.Spec.Network),
+		r.complain(at, fmt.Sprintf("no ssh with network %q", s.Spec.Network),
 			"The engine publishes no port of such a container. Write ssh { enabled = false }, and use cosplay exec; or name another network.")
 	case len(s.Spec.Ports) > 0:
-		r.complain(at, at, fmt.Sprintf("no ports with network %q", s.Spec.Network),
+		r.complain(at, fmt.Sprintf("no ports with network %q", s.Spec.Network),
 			"The engine publishes no port of such a container. Remove ports, or name another network.")
 	}
 }
@@ -121,11 +121,11 @@ func (l *loader) checkPorts() {
 			case !taken:
 				seen[at] = owner{s, attribute}
 			case other.Session != s && other.Ranges.Decl == s.Ranges.Decl:
-				l.complain(here, here, fmt.Sprintf("port %d is for one session only", at.port),
+				l.complain(here, fmt.Sprintf("port %d is for one session only", at.port),
 					"Each instance of this block needs its own port. %s", advice)
 			default:
 				first := other.Ranges.At(other.attribute)
-				l.complain(here, here, fmt.Sprintf("port %d is there twice on host %q", at.port, at.host),
+				l.complain(here, fmt.Sprintf("port %d is there twice on host %q", at.port, at.host),
 					"%s has it, at %s line %d. Give %s another%s.", other.Address, first.Filename, first.Start.Line, s.Address, or)
 			}
 		}

@@ -25,7 +25,7 @@ func referenceAdvice(expr hcl.Expression) string {
 // expression is not a reference.
 func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalContext) (ref resource.Reference, attribute string, ok bool) {
 	no := func(summary, detail string, args ...any) (resource.Reference, string, bool) {
-		l.complain(expr.Range(), a.whole, summary, detail, args...)
+		l.complain(expr.Range(), summary, detail, args...)
 		return resource.Reference{}, "", false
 	}
 	steps, ok := stepsOf(expr, scope)

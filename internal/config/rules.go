@@ -96,7 +96,7 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 		l.show(v, last)
 		at, from = v.subject(last.at), last.from
 	}
-	l.complain(at, at, fmt.Sprintf("variable %q cannot have this value", v.name),
+	l.complain(at, fmt.Sprintf("variable %q cannot have this value", v.name),
 		"%s\nGive it another value than that of %s; the rule is at %s line %d.", message, from, r.header.Filename, r.header.Start.Line)
 	return false
 }

@@ -45,7 +45,7 @@ func (l *loader) settle(n *node) bool {
 	case untouched:
 	}
 	if len(l.chain) == maxChain {
-		l.complain(n.at, n.at, exceeds, "%d values wait for each other here, the limit of cosplay. Make the chain of locals shorter.", maxChain)
+		l.complain(n.at, exceeds, "%d values wait for each other here, the limit of cosplay. Make the chain of locals shorter.", maxChain)
 		n.state = settled
 		return false
 	}
@@ -76,10 +76,10 @@ func (l *loader) reportCycle(n *node) {
 		places = places[:maxListed]
 	}
 	if len(ring) == 1 {
-		l.complain(n.at, n.at, fmt.Sprintf("%s depends on itself", n.name), "To know it, it would have to be known. Write a value that does not mention %s.", n.name)
+		l.complain(n.at, fmt.Sprintf("%s depends on itself", n.name), "To know it, it would have to be known. Write a value that does not mention %s.", n.name)
 		return
 	}
-	l.complain(n.at, n.at, fmt.Sprintf("%s depends on itself", n.name),
+	l.complain(n.at, fmt.Sprintf("%s depends on itself", n.name),
 		"%s: each waits for the next. Break the ring at one of %s.", ringOf(drawn), prose.And(places))
 }
 
@@ -106,7 +106,7 @@ func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 		case a.iterator != "" && (name == a.iterator+".key" || name == a.iterator+".value"):
 		case r.refers && mention.RootName() == "session":
 		case r.live && mention.RootName() == "session":
-			ok = l.checkLive(*a, mention) && ok
+			ok = l.checkLive(mention) && ok
 		case l.nodes[name] != nil:
 			ok = l.settle(l.nodes[name]) && ok
 			if name == catalogName {
@@ -147,7 +147,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 	if summary == "" {
 		summary, detail = l.offReach(a, mention, r)
 	}
-	l.complain(mention.SourceRange(), a.whole, summary, "%s", detail)
+	l.complain(mention.SourceRange(), summary, "%s", detail)
 }
 
 // offInstance describes a name of an instance where there is none; "" for another name.

@@ -122,7 +122,7 @@ func (v value) hasSecretName() bool {
 	written, _ := hcl.ExprMap(v.expr)
 	for _, p := range written {
 		if key, diags := p.Key.Value(v.scope); !diags.HasErrors() && isSensitive(key) {
-			v.l.complain(p.Key.Range(), v.attribute.whole, secretName, secretNameAdvice)
+			v.l.complain(p.Key.Range(), secretName, secretNameAdvice)
 			return true
 		}
 	}

@@ -148,7 +148,7 @@ func (l *loader) readSession(b *hcl.Block) {
 		l.fill(shared, a, l.scopeOf(a.mentions))
 	}
 	if said.lacks("target") && said.lacks("fraction") {
-		l.complain(b.DefRange, b.DefRange, `"target" is missing`,
+		l.complain(b.DefRange, `"target" is missing`,
 			"Every session needs a target. `cosplay ls` lists all. Add a line like: target = \"rtx-2060\"")
 	}
 
@@ -245,15 +245,15 @@ func (r *reporter) checkSlice(s *Session) {
 	switch divides := (resource.Slice{Profile: s.Slice}).Divides(); {
 	case s.Slice == "":
 	case s.Fraction > 0:
-		r.complain(at, at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two.")
+		r.complain(at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two.")
 	case s.GPUs > 1:
-		r.complain(at, at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
+		r.complain(at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
 	case s.Sharing == resource.SharingExclusive:
-		r.complain(at, at, fmt.Sprintf("a session with sharing = %q has no slice", s.Sharing), "Leave out slice, or sharing.")
+		r.complain(at, fmt.Sprintf("a session with sharing = %q has no slice", s.Sharing), "Leave out slice, or sharing.")
 	case (s.Sharing == resource.SharingTime || s.Sharing == resource.SharingMPS) && divides:
-		r.complain(at, at, "a compute instance smaller than its GPU instance is not shared by time slices or MPS", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: s.Slice}.Instance().Profile)
+		r.complain(at, "a compute instance smaller than its GPU instance is not shared by time slices or MPS", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: s.Slice}.Instance().Profile)
 	case s.Sharing == resource.SharingCompute && !divides:
-		r.complain(at, at, fmt.Sprintf("a %s leaves no part of its GPU instance to others", s.Slice), "Write a compute instance, like slice = %q, or leave out sharing.", resource.DividedProfile(1, s.Slice))
+		r.complain(at, fmt.Sprintf("a %s leaves no part of its GPU instance to others", s.Slice), "Write a compute instance, like slice = %q, or leave out sharing.", resource.DividedProfile(1, s.Slice))
 	}
 }
 
@@ -263,10 +263,10 @@ func (r *reporter) checkFraction(s *Session) {
 	}
 	at := s.Ranges.At("fraction")
 	if s.Ranges.has("target") {
-		r.complain(at, at, `"fraction" and "target" exclude each other`, "A fraction is of the host's own GPU. Keep one of the two.")
+		r.complain(at, `"fraction" and "target" exclude each other`, "A fraction is of the host's own GPU. Keep one of the two.")
 	}
 	if s.Sharing == resource.SharingExclusive || s.Sharing == resource.SharingCompute {
-		r.complain(at, at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\", \"time-slice\" or \"mps\", or leave sharing out.")
+		r.complain(at, "a fraction is for sessions that share a GPU", "Write sharing = \"mig\", \"time-slice\" or \"mps\", or leave sharing out.")
 	}
 }
 
@@ -274,7 +274,7 @@ func (r *reporter) checkFraction(s *Session) {
 func (r *reporter) checkOversubscribe(s *Session) {
 	if s.Oversubscribe && s.Sharing != resource.SharingTime && s.Sharing != resource.SharingMPS {
 		at := s.Ranges.At("oversubscribe")
-		r.complain(at, at, "only sessions that share a whole GPU can oversubscribe its memory", "Write sharing = \"time-slice\" or \"mps\", or leave oversubscribe out.")
+		r.complain(at, "only sessions that share a whole GPU can oversubscribe its memory", "Write sharing = \"time-slice\" or \"mps\", or leave oversubscribe out.")
 	}
 }
 
@@ -287,9 +287,9 @@ func (r *reporter) checkGPUs(s *Session) {
 	at := s.Ranges.At("gpus")
 	switch {
 	case s.Ranges.has("gpu"):
-		r.complain(at, at, `"gpus" and "gpu" exclude each other`, "A session with several GPUs has one device on each. Leave gpu out; the host's gpus list says which may be used.")
+		r.complain(at, `"gpus" and "gpu" exclude each other`, "A session with several GPUs has one device on each. Leave gpu out; the host's gpus list says which may be used.")
 	case s.Sharing == resource.SharingMIG, s.Sharing == resource.SharingCompute:
-		r.complain(at, at, "a session cannot have several MIG slices", "A CUDA program finds one MIG device, whatever it is given. Write sharing = \"exclusive\" or \"time-slice\" for devices on whole GPUs, or a session for each slice.")
+		r.complain(at, "a session cannot have several MIG slices", "A CUDA program finds one MIG device, whatever it is given. Write sharing = \"exclusive\" or \"time-slice\" for devices on whole GPUs, or a session for each slice.")
 	}
 }
 
@@ -304,7 +304,7 @@ func (l *loader) checkHost(s *Session) {
 	case 1:
 		s.Host = names[0]
 	default:
-		l.complain(decl, decl, `"host" is missing`,
+		l.complain(decl, `"host" is missing`,
 			"There are the hosts %s. Say which one this session is for, like: host = %q", prose.And(prose.Few(names, maxListed)), names[0])
 	}
 }

@@ -14,7 +14,7 @@ func (l *loader) readSettings(all hcl.Blocks) {
 		said := l.read(b, &cosplaySchema)
 		if i > 0 {
 			first := all[0].DefRange
-			l.complain(b.TypeRange, b.DefRange, "second cosplay block", "A project has one cosplay block; the first is at %s line %d. Put everything into one.", first.Filename, first.Start.Line)
+			l.complain(b.TypeRange, "second cosplay block", "A project has one cosplay block; the first is at %s line %d. Put everything into one.", first.Filename, first.Start.Line)
 			continue
 		}
 		l.checkVersion(said.find("required_version"))
@@ -39,7 +39,7 @@ func (l *loader) checkVersion(a *attribute) {
 	is, err := version.NewVersion(l.Version)
 	if err != nil || !strings.Contains(l.Version, ".") {
 		// The hash of a commit can begin like a version.
-		l.report(warning(v.expr.Range(), v.attribute.whole, "cosplay does not check required_version",
+		l.report(warning(v.expr.Range(), "cosplay does not check required_version",
 			"This build has no version: it is called %q. Install a release of cosplay, or build it with make.", l.Version))
 		return
 	}

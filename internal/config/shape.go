@@ -88,7 +88,7 @@ func (r *reporter) readInto(b *hcl.Block, schema *Block, prefix string) content 
 	for _, a := range assigned {
 		known := schema.attribute(a.Name)
 		if known == nil && schema.Free == "" {
-			r.unexpected("attribute", a.Name, schema, a.NameRange, a.Range)
+			r.unexpected("attribute", a.Name, schema, a.NameRange)
 			c.meant = append(c.meant, prefix+nearest(a.Name, schema.attributeNames()))
 			continue
 		}
@@ -106,10 +106,10 @@ func (r *reporter) readInto(b *hcl.Block, schema *Block, prefix string) content 
 		first := slices.IndexFunc(blocks[:i], func(o *hcl.Block) bool { return o.Type == inner.Type })
 		switch {
 		case known == nil:
-			r.unexpected("block", inner.Type, schema, inner.TypeRange, inner.DefRange)
+			r.unexpected("block", inner.Type, schema, inner.TypeRange)
 			c.meant = append(c.meant, prefix+nearest(inner.Type, schema.attributeNames()))
 		case first >= 0 && !known.Repeatable:
-			r.complain(inner.TypeRange, inner.DefRange, fmt.Sprintf("second %s block", inner.Type),
+			r.complain(inner.TypeRange, fmt.Sprintf("second %s block", inner.Type),
 				"%s has one %s block; the first is at line %d. Put everything into one.", prose.Capital(schema.what), inner.Type, blocks[first].DefRange.Start.Line)
 		case len(inner.Labels) > 0:
 			r.unnamed(inner)
@@ -136,19 +136,19 @@ func (r *reporter) checkWhole(b *hcl.Block, schema *Block, prefix string, c cont
 	names := prose.Each(required, func(a Attribute) string { return a.Name })
 	for _, a := range required {
 		if c.lacks(prefix + a.Name) {
-			r.complain(b.TypeRange, b.DefRange, fmt.Sprintf("%q of the %s is missing", a.Name, b.Type),
+			r.complain(b.TypeRange, fmt.Sprintf("%q of the %s is missing", a.Name, b.Type),
 				"%s needs %s. Add a line like: %s = %s", prose.Capital(schema.what), prose.And(names), a.Name, a.Example)
 		}
 	}
 }
 
 // unexpected reports an attribute or block that is not part of the schema.
-func (r *reporter) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
+func (r *reporter) unexpected(kind, name string, schema *Block, at hcl.Range) {
 	summary, detail := schema.misplaced(kind, name)
 	if summary == "" {
 		summary, detail = fmt.Sprintf("unknown %s %q", kind, name), schema.describe()+schema.closest(kind, name)
 	}
-	r.complain(at, context, summary, "%s", detail)
+	r.complain(at, summary, "%s", detail)
 }
 
 // misplaced describes a word that means something, but not as an attribute or block of this one; "" for another word.

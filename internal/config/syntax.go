@@ -110,12 +110,12 @@ func (r *reporter) parse(name string, src []byte) hcl.Blocks {
 	}
 	attributes, blocks := all.read(r, &fileSchema)
 	for _, a := range attributes {
-		r.unexpected("attribute", a.Name, &fileSchema, a.NameRange, a.Range)
+		r.unexpected("attribute", a.Name, &fileSchema, a.NameRange)
 	}
 	return slices.DeleteFunc(blocks, func(b *hcl.Block) bool {
 		known := fileSchema.block(b.Type) != nil
 		if !known {
-			r.unexpected("block", b.Type, &fileSchema, b.TypeRange, b.DefRange)
+			r.unexpected("block", b.Type, &fileSchema, b.TypeRange)
 		}
 		return !known
 	})
@@ -244,14 +244,14 @@ func (r *reporter) reportCharacter(d *hcl.Diagnostic, src []byte) {
 	case m != nil:
 	case shellName().Match(rest):
 		name := shellName().FindSubmatch(rest)[1]
-		r.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", name, name)
+		r.complain(*d.Subject, "a dollar sign outside of a text", "Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", name, name)
 		return
 	case bytes.HasPrefix(rest, []byte("${")):
 		inner, _, _ := bytes.Cut(rest[2:], []byte("}"))
-		r.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Only a text in quotes needs ${ and }. Write: %s", bytes.TrimSpace(inner))
+		r.complain(*d.Subject, "a dollar sign outside of a text", "Only a text in quotes needs ${ and }. Write: %s", bytes.TrimSpace(inner))
 		return
 	case invisible(rest) != "":
-		r.complain(*d.Subject, *d.Subject, "invisible character", "Here is %s, which no editor shows. Remove it, or write this line again.", invisible(rest))
+		r.complain(*d.Subject, "invisible character", "Here is %s, which no editor shows. Remove it, or write this line again.", invisible(rest))
 		return
 	default:
 		d.Detail += " Remove it."
@@ -259,7 +259,7 @@ func (r *reporter) reportCharacter(d *hcl.Diagnostic, src []byte) {
 		return
 	}
 	text := bytes.Join(m[1:], nil) // one of them
-	r.complain(*d.Subject, *d.Subject, "a text is in double quotes", "Write: %q", text)
+	r.complain(*d.Subject, "a text is in double quotes", "Write: %q", text)
 }
 
 // reportSyntax reports the parser's diagnostics about a file and returns how many bytes at its start were parsed
@@ -292,7 +292,7 @@ func (r *reporter) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 			continue
 		}
 		if d.Summary == quoteNotClosed {
-			r.complain(*d.Subject, *d.Subject, "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote.")
+			r.complain(*d.Subject, "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote.")
 			break
 		}
 		r.report(d)

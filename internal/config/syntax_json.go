@@ -56,7 +56,7 @@ func (r *reporter) complainJSON(name string, src []byte, err *stdjson.SyntaxErro
 	}
 	r.files[name].Nav = jsonPlace(src[:at])
 	subject := oneCharacter(name, src, at)
-	r.complain(subject, subject, summary, "%s", detail)
+	r.complain(subject, summary, "%s", detail)
 }
 
 // oneCharacter returns the range of the character at an offset; an empty range at the end.

@@ -53,7 +53,7 @@ func (l *loader) readTarget(b *hcl.Block) {
 		return
 	}
 	if known, err := l.Target(name); err == nil {
-		l.complain(b.LabelRanges[0], b.DefRange, fmt.Sprintf("the catalog has a GPU %q", name),
+		l.complain(b.LabelRanges[0], fmt.Sprintf("the catalog has a GPU %q", name),
 			"It is %s, and its figures stay. Give this one another name, like %q.", known.Key, "my-"+known.Key)
 		return
 	}
@@ -130,7 +130,7 @@ func (r *reporter) describesAll(b *hcl.Block, said content, values map[string]va
 		return !slices.Contains(said.meant, "base")
 	}
 	if !slices.Contains(said.meant, "base") {
-		r.complain(b.DefRange, b.DefRange, "the target is incomplete",
+		r.complain(b.DefRange, "the target is incomplete",
 			"Without base, a target block describes a whole GPU, and this one lacks %s. Add what is missing, or start from a GPU of the catalog with a line like: base = \"rtx-3090\"", prose.And(missing))
 	}
 	return false

@@ -68,7 +68,7 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 	switch a.path {
 	case "type":
 		if quoted, diags := a.expr.Value(nil); !diags.HasErrors() && quoted.Type() == cty.String && native(a.expr) {
-			l.complain(a.expr.Range(), a.whole, "a type has no quotes", "Write: type = %s", quoted.AsString())
+			l.complain(a.expr.Range(), "a type has no quotes", "Write: type = %s", quoted.AsString())
 			return false
 		}
 		constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.expr)
@@ -139,7 +139,7 @@ func (l *loader) fixed(a *attribute) (value, bool) {
 		return value{}, false
 	}
 	if mentions := a.expr.Variables(); len(mentions) > 0 {
-		l.complain(mentions[0].SourceRange(), a.whole, fmt.Sprintf("%q cannot depend on anything", a.path),
+		l.complain(mentions[0].SourceRange(), fmt.Sprintf("%q cannot depend on anything", a.path),
 			"It has to be known before anything else. Write the value itself.")
 		return value{}, false
 	}
@@ -159,7 +159,7 @@ func (l *loader) setStandard(v *variable, a *attribute) {
 	}
 	standard, err := v.fit(read.Value)
 	if err != nil {
-		l.complain(v.subject(read.expr.Range()), v.header, fmt.Sprintf("the default of variable %q does not fit its type", v.name),
+		l.complainIn(v.subject(read.expr.Range()), v.header, fmt.Sprintf("the default of variable %q does not fit its type", v.name),
 			"%s. It has to be %s. Write another default, or another type.", v.explain(err), typeexpr.TypeString(v.constraint))
 		v.sound = false
 		return
@@ -245,7 +245,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	switch {
 	case err != nil:
 		l.show(v, last)
-		l.complain(v.subject(last.at), v.subject(last.at), fmt.Sprintf("variable %q cannot have this value", v.name),
+		l.complain(v.subject(last.at), fmt.Sprintf("variable %q cannot have this value", v.name),
 			"%s. Give it another than that of %s, one of the type %s.", v.explain(err), last.from, typeexpr.TypeString(v.constraint))
 		return cty.DynamicVal, false
 	case last.from == savedPlan && l.contradicts(v, fitting):
@@ -254,7 +254,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 		return *v.standard, true
 	case fitting.IsNull() && !v.nullable:
 		l.show(v, last)
-		l.complain(v.subject(last.at), v.subject(last.at), fmt.Sprintf("variable %q cannot be null", v.name),
+		l.complain(v.subject(last.at), fmt.Sprintf("variable %q cannot be null", v.name),
 			"It comes from %s, and nullable = false forbids it. Give a value.", last.from)
 		return cty.DynamicVal, false
 	}
@@ -276,7 +276,7 @@ func (l *loader) contradicts(v *variable, saved cty.Value) bool {
 			return false
 		}
 		l.show(v, g)
-		l.complain(v.subject(g.at), v.subject(g.at), fmt.Sprintf("variable %q has another value in the saved plan", v.name),
+		l.complain(v.subject(g.at), fmt.Sprintf("variable %q has another value in the saved plan", v.name),
 			"apply uses the values with which the plan was made. Leave the flag out, or make another plan with it: cosplay plan --out FILE")
 		return true
 	}
@@ -284,7 +284,7 @@ func (l *loader) contradicts(v *variable, saved cty.Value) bool {
 }
 
 func (l *loader) missing(v *variable) {
-	d := mistake(v.header, v.header, fmt.Sprintf("variable %q has no value", v.name),
+	d := mistake(v.header, fmt.Sprintf("variable %q has no value", v.name),
 		"Nothing gives it one, and it has no default. Give it %s; or add a default to its block.%s", waysFor(v.name), l.unusedInput(v.name))
 	d.Extra = Missing{Name: v.name, Description: v.description, Sensitive: v.sensitive}
 	l.report(d)

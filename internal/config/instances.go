@@ -33,10 +33,10 @@ func (i instance) scope(outer *hcl.EvalContext) *hcl.EvalContext {
 
 // instances are the sessions of a block.
 type instances struct {
-	list  []instance
-	reach reach // what the block's expressions can use
-
-	guessed bool // the number is unknown because of a mistake that has been reported
+	list      []instance
+	reach                     // what the block's expressions can use
+	guessed   bool            // the number is unknown because of a mistake that has been reported
+	mentioned map[string]bool // the live attributes that expressions mention, "" for all
 }
 
 // instances returns the sessions of a block. It reports a wrong count or for_each and then assumes one session, so

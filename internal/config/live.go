@@ -153,22 +153,13 @@ func liveValue(s LiveSession, mentioned map[string]bool) cty.Value {
 // liveScope has the sessions as values for expressions, by block. A block is converted when an expression refers to it
 // first, because many outputs can refer to one session each.
 type liveScope struct {
-	l         *loader
-	lives     Lives                                // nil before there are sessions
-	addresses func() map[string][]resource.Address // by block, in the order of its instances
-	values    map[string]cty.Value
+	l      *loader
+	lives  Lives // nil before there are sessions
+	values map[string]cty.Value
 }
 
 func (l *loader) newLiveScope(lives Lives) *liveScope {
-	addresses := sync.OnceValue(func() map[string][]resource.Address {
-		of := map[string][]resource.Address{}
-		for i := range l.sessions {
-			a := l.sessions[i].Address
-			of[a.Name] = append(of[a.Name], a)
-		}
-		return of
-	})
-	return &liveScope{l, lives, addresses, map[string]cty.Value{}}
+	return &liveScope{l, lives, map[string]cty.Value{}}
 }
 
 // of returns the scope of an expression, with the sessions of the blocks that it refers to.
@@ -199,9 +190,9 @@ func (s *liveScope) block(name string) cty.Value {
 	if block.guessed {
 		return cty.DynamicVal.Mark(reported)
 	}
-	value := func(a resource.Address) cty.Value {
+	value := func(one instance) cty.Value {
 		if s.lives != nil {
-			if live, known := s.lives(a); known {
+			if live, known := s.lives(one.address); known {
 				return liveValue(live, block.mentioned)
 			}
 		}
@@ -209,15 +200,15 @@ func (s *liveScope) block(name string) cty.Value {
 	}
 	switch {
 	case block.count:
-		return cty.TupleVal(prose.Each(s.addresses()[name], value))
+		return cty.TupleVal(prose.Each(block.list, value))
 	case block.each:
 		each := map[string]cty.Value{}
-		for _, a := range s.addresses()[name] {
-			each[a.Key.Each] = value(a)
+		for _, one := range block.list {
+			each[one.address.Key.Each] = value(one)
 		}
 		return cty.ObjectVal(each)
 	}
-	return value(resource.One(name))
+	return value(block.list[0])
 }
 
 // unknownSession is the value of each session that does not exist yet.
@@ -261,7 +252,7 @@ func (l *loader) checkLive(mention hcl.Traversal) bool {
 }
 
 // checkInstance checks that a reference has an index exactly if its block has several instances.
-func (r *reporter) checkInstance(mention hcl.Traversal, full string, block sessionBlock) bool {
+func (r *reporter) checkInstance(mention hcl.Traversal, full string, block instances) bool {
 	attr, named := mention[2].(hcl.TraverseAttr)
 	_, indexed := mention[2].(hcl.TraverseIndex)
 	at := mention[2].SourceRange()

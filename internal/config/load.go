@@ -192,9 +192,9 @@ type loader struct {
 	checks    []check
 	state     string // the content of the cosplay block
 	depends   []dependence
-	blocks    map[string]sessionBlock // those that have been read
-	named     []string                // names of session blocks
-	unborn    *liveScope              // the sessions before they exist; nil until first needed
+	blocks    map[string]instances // of the session blocks that have been read
+	named     []string             // names of session blocks
+	unborn    *liveScope           // the sessions before they exist; nil until first needed
 	moves     []Move
 	removals  []Removal
 	imports   []Import
@@ -205,13 +205,6 @@ type loader struct {
 	hidden   map[string]bool       // sensitive texts of variables and locals; nil until first needed
 }
 
-// sessionBlock is what the rest of the files can know of a session block.
-type sessionBlock struct {
-	reach                     // what its expressions can use
-	guessed   bool            // its instances are unknown because of a mistake that has been reported
-	mentioned map[string]bool // the live attributes that expressions mention, "" for all
-}
-
 func newLoader(o Options) *loader {
 	l := &loader{
 		Options:   o,
@@ -219,7 +212,7 @@ func newLoader(o Options) *loader {
 		budget:    newBudget(),
 		reads:     reads{},
 		nodes:     map[string]*node{},
-		blocks:    map[string]sessionBlock{},
+		blocks:    map[string]instances{},
 		variables: map[string]*variable{},
 		targets:   map[string]targetAnswer{},
 		own:       map[string]*ownTarget{},

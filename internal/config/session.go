@@ -134,7 +134,8 @@ func (l *loader) readSession(b *hcl.Block) {
 		Ranges:  said.ranges(b.DefRange),
 	}
 	all := l.instances(name, said)
-	l.blocks[name] = sessionBlock{all.reach, all.guessed, map[string]bool{}}
+	all.mentioned = map[string]bool{}
+	l.blocks[name] = all
 	if all.guessed {
 		shared.Open = []string{"count"} // for_each is reported as count, too
 	}

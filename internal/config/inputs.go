@@ -38,17 +38,14 @@ type Input struct {
 
 // given is one value for a variable.
 type given struct {
-	from string
-	at   hcl.Range
-	expr hcl.Expression // the expression, if a file has the value
-	text string         // the text, if the user typed it
-	set  *cty.Value
-	flag bool
+	Input // with Text or Value, unless a file has the value
+	at    hcl.Range
+	expr  hcl.Expression // the expression, if a file has the value
 }
 
 // typed reports whether the value is text from the command line or the environment, which the variable's type
 // interprets.
-func (g given) typed() bool { return g.expr == nil && g.set == nil }
+func (g given) typed() bool { return g.expr == nil && g.Value == nil }
 
 // takeInputs assigns the inputs to the variables; later ones override earlier ones.
 func (l *loader) takeInputs() {
@@ -60,7 +57,7 @@ func (l *loader) takeInputs() {
 			l.takeFile(in)
 		case l.variables[in.Name] != nil:
 			v := l.variables[in.Name]
-			v.given = append(v.given, given{from: in.From, at: inputRange(in), text: in.Text, set: in.Value, flag: in.Flag})
+			v.given = append(v.given, given{Input: in, at: inputRange(in)})
 		case !in.MayBeUnknown:
 			at := inputRange(in)
 			l.files[in.From] = &hcl.File{Bytes: []byte(in.Name)} // the value may be a secret
@@ -91,8 +88,8 @@ func inputRange(in Input) hcl.Range {
 
 // show registers a typed input as a source file, so that diagnostics can show it.
 func (r *reporter) show(v *variable, g given) {
-	if g.typed() && !v.sensitive {
-		r.files[g.at.Filename] = &hcl.File{Bytes: []byte(g.text)}
+	if g.typed() && !v.Sensitive {
+		r.files[g.at.Filename] = &hcl.File{Bytes: []byte(g.Text)}
 	}
 }
 
@@ -114,7 +111,7 @@ func (l *loader) takeFile(in Input) {
 	for _, a := range attributes {
 		v := l.variables[a.Name]
 		if v != nil {
-			v.given = append(v.given, given{from: in.From, at: a.Expr.Range(), expr: a.Expr, flag: in.Flag})
+			v.given = append(v.given, given{Input: in, at: a.Expr.Range(), expr: a.Expr})
 			continue
 		}
 		l.cover(in.From, a.Expr.Range().Start.Byte, a.Expr.Range().End.Byte) // it may be a secret
@@ -141,7 +138,7 @@ func (l *loader) mayShow(line string) bool {
 	start, _, _ := strings.Cut(strings.TrimSpace(line), "=")
 	about := l.variables[strings.TrimSpace(start)]
 	for _, v := range l.variables {
-		if v.sensitive && strings.Contains(line, v.name) {
+		if v.Sensitive && strings.Contains(line, v.Name) {
 			return false
 		}
 	}
@@ -164,15 +161,15 @@ func (r *reporter) cover(name string, from, to int) {
 func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	asGiven := g
 	switch {
-	case g.set != nil:
-		return *g.set, true
+	case g.Value != nil:
+		return *g.Value, true
 	case g.typed() && v.literal:
-		return cty.StringVal(g.text), true
+		return cty.StringVal(g.Text), true
 	case g.typed():
-		expr, diags := parseExpression(g.text, g.at.Filename)
+		expr, diags := parseExpression(g.Text, g.at.Filename)
 		if diags.HasErrors() {
 			l.show(v, asGiven)
-			l.complain(v.subject(*inOrder(diags[0].Subject)), fmt.Sprintf("the value of variable %q cannot be read", v.name),
+			l.complain(v.subject(*inOrder(diags[0].Subject)), fmt.Sprintf("the value of variable %q cannot be read", v.Name),
 				"%s. A value that is no single text or number is written as in a file, like: %s", v.explain(errors.New(diags[0].Detail)), `'["a", "b"]'`)
 			return cty.DynamicVal, false
 		}
@@ -180,14 +177,14 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	}
 	if mentions := g.expr.Variables(); len(mentions) > 0 {
 		l.show(v, asGiven)
-		l.complain(v.subject(mentions[0].SourceRange()), fmt.Sprintf("the value of variable %q cannot depend on anything", v.name),
+		l.complain(v.subject(mentions[0].SourceRange()), fmt.Sprintf("the value of variable %q cannot depend on anything", v.Name),
 			"A value that is passed in cannot be an expression. Put text in quotes.")
 		return cty.DynamicVal, false
 	}
 	result, diags := l.budget.within(g.expr, l.base)
 	for _, d := range diags {
 		l.show(v, asGiven)
-		if v.sensitive {
+		if v.Sensitive {
 			d.Subject, d.Detail, d.Expression = &v.header, "Details are not shown, because the variable is sensitive.", nil
 		}
 		l.report(d)

@@ -14,9 +14,8 @@ import (
 
 // output is an output block.
 type output struct {
-	name, description string
-	sensitive         bool
-	value             attribute
+	Output // without its value
+	source attribute
 }
 
 // check is a check block.
@@ -39,19 +38,19 @@ type Output struct {
 func (l *loader) readOutput(b *hcl.Block) {
 	name, named := l.declare(b)
 	said := l.read(b, &outputSchema)
-	o := output{name: name}
+	o := output{Output: Output{Name: name}}
 	a := said.find("value")
 	if said.lacks("value") {
 		l.complain(b.DefRange, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
 	}
-	o.description, _ = constant(l, said.find("description"), value.text)
-	o.sensitive, _ = constant(l, said.find("sensitive"), value.flag)
+	o.Description, _ = constant(l, said.find("description"), value.text)
+	o.Sensitive, _ = constant(l, said.find("sensitive"), value.flag)
 	if a == nil || !named {
 		return
 	}
-	o.value = *a
-	v, ok := l.outlook(&o.value)
-	if ok && isSensitive(v.Value) && !o.sensitive {
+	o.source = *a
+	v, ok := l.outlook(&o.source)
+	if ok && isSensitive(v.Value) && !o.Sensitive {
 		v.wrong(fmt.Sprintf("output %q would show a sensitive value", name), "Write sensitive = true into its block, and it is kept hidden; or wrap the value in nonsensitive(...) if it may be shown.")
 	}
 	l.outputs = append(l.outputs, o)
@@ -124,10 +123,11 @@ func (i *Intent) EvalOutputs(live Lives) ([]Output, hcl.Diagnostics) {
 	scope := l.newLiveScope(live)
 	all := make([]Output, 0, len(l.outputs))
 	for _, o := range l.outputs {
-		if v, ok := l.evaluate(o.value, scope.of(o.value)); ok {
+		if v, ok := l.evaluate(o.source, scope.of(o.source)); ok {
 			bare, marks := v.UnmarkDeep()
 			_, open := marks[reported]
-			all = append(all, Output{Name: o.name, Description: o.description, Sensitive: o.sensitive, Value: bare, Open: open && !bare.IsWhollyKnown()})
+			o.Value, o.Open = bare, open && !bare.IsWhollyKnown()
+			all = append(all, o.Output)
 		}
 	}
 	slices.SortFunc(all, func(a, b Output) int { return strings.Compare(a.Name, b.Name) })

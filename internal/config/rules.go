@@ -94,9 +94,9 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 	if len(v.given) > 0 {
 		last := v.given[len(v.given)-1]
 		l.show(v, last)
-		at, from = v.subject(last.at), last.from
+		at, from = v.subject(last.at), last.From
 	}
-	l.complain(at, fmt.Sprintf("variable %q cannot have this value", v.name),
+	l.complain(at, fmt.Sprintf("variable %q cannot have this value", v.Name),
 		"%s\nGive it another value than that of %s; the rule is at %s line %d.", message, from, r.header.Filename, r.header.Start.Line)
 	return false
 }

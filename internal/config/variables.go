@@ -26,18 +26,16 @@ type Variable struct {
 
 // variable is one variable block being read.
 type variable struct {
-	name        string
-	description string
-	header      hcl.Range
-	constraint  cty.Type
-	literal     bool               // text that the user types is the value itself, not an expression
-	defaults    *typeexpr.Defaults // of optional attributes; nil without any
-	standard    *cty.Value         // the block's default; nil if it has none
-	sensitive   bool
-	nullable    bool
-	given       []given // later values override earlier ones
-	rules       []rule
-	sound       bool // if false, what is wrong with the block has been reported
+	Variable   // without its value
+	header     hcl.Range
+	constraint cty.Type
+	literal    bool               // text that the user types is the value itself, not an expression
+	defaults   *typeexpr.Defaults // of optional attributes; nil without any
+	standard   *cty.Value         // the block's default; nil if it has none
+	nullable   bool
+	given      []given // later values override earlier ones
+	rules      []rule
+	sound      bool // if false, what is wrong with the block has been reported
 }
 
 // readVariable registers a variable block, without its value.
@@ -48,7 +46,8 @@ func (l *loader) readVariable(b *hcl.Block) {
 	if !named {
 		return
 	}
-	v := &variable{name: name, header: b.DefRange, constraint: cty.DynamicPseudoType, literal: true, nullable: true, sound: mistakes == len(l.diags)}
+	v := &variable{Variable: Variable{Name: name}, header: b.DefRange, constraint: cty.DynamicPseudoType, literal: true, nullable: true}
+	v.sound = mistakes == len(l.diags)
 	typed := true
 	for i := range said.attributes {
 		a := &said.attributes[i]
@@ -79,11 +78,11 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 		return !diags.HasErrors()
 	case "description":
 		text, ok := constant(l, a, value.text)
-		v.description = text
+		v.Description = text
 		return ok
 	case "sensitive":
 		on, ok := constant(l, a, value.flag)
-		v.sensitive = on || !ok // in doubt, the value is hidden
+		v.Sensitive = on || !ok // in doubt, the value is hidden
 		return ok
 	case "nullable":
 		on, ok := constant(l, a, value.flag)
@@ -153,13 +152,13 @@ func (l *loader) setStandard(v *variable, a *attribute) {
 		return
 	}
 	if read.IsNull() && !v.nullable {
-		read.wrong(fmt.Sprintf("the default of variable %q is null", v.name), "nullable = false forbids that. Write a value, or leave default out to make the variable required.")
+		read.wrong(fmt.Sprintf("the default of variable %q is null", v.Name), "nullable = false forbids that. Write a value, or leave default out to make the variable required.")
 		v.sound = false
 		return
 	}
 	standard, err := v.fit(read.Value)
 	if err != nil {
-		l.complainIn(v.subject(read.expr.Range()), v.header, fmt.Sprintf("the default of variable %q does not fit its type", v.name),
+		l.complainIn(v.subject(read.expr.Range()), v.header, fmt.Sprintf("the default of variable %q does not fit its type", v.Name),
 			"%s. It has to be %s. Write another default, or another type.", v.explain(err), typeexpr.TypeString(v.constraint))
 		v.sound = false
 		return
@@ -176,7 +175,7 @@ func (v *variable) fit(raw cty.Value) (cty.Value, error) {
 
 // explain describes what is wrong with a value, without showing a sensitive one.
 func (v *variable) explain(err error) string {
-	if v.sensitive {
+	if v.Sensitive {
 		return "It cannot be shown what is wrong, since the variable is sensitive"
 	}
 	text := strings.TrimRight(err.Error(), ". ")
@@ -188,7 +187,7 @@ func (v *variable) explain(err error) string {
 
 // subject returns the range for a diagnostic about a variable's value: the value itself, unless it must not be shown.
 func (v *variable) subject(at hcl.Range) hcl.Range {
-	if v.sensitive {
+	if v.Sensitive {
 		return v.header
 	}
 	return at
@@ -217,7 +216,7 @@ func (l *loader) valueOf(v *variable) (cty.Value, bool) {
 		return cty.DynamicVal, false
 	}
 	result, ok := l.chosen(v)
-	if ok && v.sensitive {
+	if ok && v.Sensitive {
 		result = result.Mark(sensitive)
 	}
 	return result, ok
@@ -231,7 +230,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 		case l.MayMiss:
 			l.missed = append(l.missed, v)
 			return cty.UnknownVal(v.constraint.WithoutOptionalAttributesDeep()).Mark(reported), true
-		case !bytes.Contains(l.notRead, []byte(v.name)): // otherwise the value may be in an input that was reported as wrong
+		case !bytes.Contains(l.notRead, []byte(v.Name)): // otherwise the value may be in an input that was reported as wrong
 			l.missing(v)
 		}
 		return cty.DynamicVal, false
@@ -245,17 +244,17 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	switch {
 	case err != nil:
 		l.show(v, last)
-		l.complain(v.subject(last.at), fmt.Sprintf("variable %q cannot have this value", v.name),
-			"%s. Give it another than that of %s, one of the type %s.", v.explain(err), last.from, typeexpr.TypeString(v.constraint))
+		l.complain(v.subject(last.at), fmt.Sprintf("variable %q cannot have this value", v.Name),
+			"%s. Give it another than that of %s, one of the type %s.", v.explain(err), last.From, typeexpr.TypeString(v.constraint))
 		return cty.DynamicVal, false
-	case last.from == savedPlan && l.contradicts(v, fitting):
+	case last.From == savedPlan && l.contradicts(v, fitting):
 		return cty.DynamicVal, false
 	case fitting.IsNull() && !v.nullable && v.standard != nil:
 		return *v.standard, true
 	case fitting.IsNull() && !v.nullable:
 		l.show(v, last)
-		l.complain(v.subject(last.at), fmt.Sprintf("variable %q cannot be null", v.name),
-			"It comes from %s, and nullable = false forbids it. Give a value.", last.from)
+		l.complain(v.subject(last.at), fmt.Sprintf("variable %q cannot be null", v.Name),
+			"It comes from %s, and nullable = false forbids it. Give a value.", last.From)
 		return cty.DynamicVal, false
 	}
 	return fitting, true
@@ -265,7 +264,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 // and of files that are read without a flag are those of the next plan.
 func (l *loader) contradicts(v *variable, saved cty.Value) bool {
 	for _, g := range slices.Backward(v.given) {
-		if !g.flag {
+		if !g.Flag {
 			continue
 		}
 		raw, ok := l.raw(v, g)
@@ -276,7 +275,7 @@ func (l *loader) contradicts(v *variable, saved cty.Value) bool {
 			return false
 		}
 		l.show(v, g)
-		l.complain(v.subject(g.at), fmt.Sprintf("variable %q has another value in the saved plan", v.name),
+		l.complain(v.subject(g.at), fmt.Sprintf("variable %q has another value in the saved plan", v.Name),
 			"apply uses the values with which the plan was made. Leave the flag out, or make another plan with it: cosplay plan --out FILE")
 		return true
 	}
@@ -284,9 +283,9 @@ func (l *loader) contradicts(v *variable, saved cty.Value) bool {
 }
 
 func (l *loader) missing(v *variable) {
-	d := mistake(v.header, fmt.Sprintf("variable %q has no value", v.name),
-		"Nothing gives it one, and it has no default. Give it %s; or add a default to its block.%s", waysFor(v.name), l.unusedInput(v.name))
-	d.Extra = Missing{Name: v.name, Description: v.description, Sensitive: v.sensitive}
+	d := mistake(v.header, fmt.Sprintf("variable %q has no value", v.Name),
+		"Nothing gives it one, and it has no default. Give it %s; or add a default to its block.%s", waysFor(v.Name), l.unusedInput(v.Name))
+	d.Extra = Missing{Name: v.Name, Description: v.Description, Sensitive: v.Sensitive}
 	l.report(d)
 }
 
@@ -328,13 +327,14 @@ type Missing struct {
 func (l *loader) values() []Variable {
 	all := make([]Variable, 0, len(l.variables))
 	for _, name := range sortedKeys(l.variables) {
-		v := l.variables[name]
-		bare, _ := l.nodes["var."+name].value.UnmarkDeep()
-		all = append(all, Variable{Name: name, Description: v.description, Sensitive: v.sensitive, Given: len(v.given) > 0, Value: bare})
+		v := l.variables[name].Variable
+		v.Given = len(l.variables[name].given) > 0
+		v.Value, _ = l.nodes["var."+name].value.UnmarkDeep()
+		all = append(all, v)
 	}
 	return all
 }
 
 func (l *loader) missedNames() []string {
-	return sortedTexts(l.missed, func(v *variable) string { return v.name })
+	return sortedTexts(l.missed, func(v *variable) string { return v.Name })
 }

@@ -71,34 +71,33 @@ func changed(path string) int64 {
 // folder of the session folders.
 func (f *File) Link(base, path string) error {
 	source := filepath.Join(base, Dir, f.Name)
-	err := inFolders(base, path, func() error {
+	return inFolders(base, path, func() error {
 		_, err := f.Write(source)
 		if err == nil {
 			err = link(source, path)
 		}
 		return err
-	})
+	}, func() error { return Replace(path, f.content, f.mode) })
+}
+
+// inFolders does something that needs the shared folder, which the end of another session may remove in between, and the
+// folder of a path. If that fails, it does something else instead.
+func inFolders(base, path string, do, instead func() error) (err error) {
+	for range 3 {
+		if err = do(); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err = errors.Join(os.MkdirAll(filepath.Join(base, Dir), 0o755), os.MkdirAll(filepath.Dir(path), 0o755)); err != nil {
+			break
+		}
+	}
 	if err != nil {
-		err = Replace(path, f.content, f.mode)
+		err = instead()
 	}
 	if err != nil {
 		return fmt.Errorf("writing the session folder: %w", err)
 	}
 	return nil
-}
-
-// inFolders does something that needs the shared folder, which the end of another session may remove in between, and the
-// folder of a path.
-func inFolders(base, path string, do func() error) (err error) {
-	for range 3 {
-		if err = do(); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err = errors.Join(os.MkdirAll(filepath.Join(base, Dir), 0o755), os.MkdirAll(filepath.Dir(path), 0o755)); err != nil {
-			return err
-		}
-	}
-	return err
 }
 
 // Lead makes a path in a session's folder a symbolic link, unless it is that. It is a hard link of one in the shared
@@ -108,7 +107,7 @@ func Lead(base, path, to string) error {
 		return nil
 	}
 	source := filepath.Join(base, Dir, "to-"+Digest([]byte(to)))
-	err := inFolders(base, path, func() error {
+	return inFolders(base, path, func() error {
 		err := link(source, path)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = os.Symlink(to, source); err == nil || errors.Is(err, fs.ErrExist) {
@@ -116,14 +115,7 @@ func Lead(base, path, to string) error {
 			}
 		}
 		return err
-	})
-	if err != nil {
-		err = renameio.Symlink(to, path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the session folder: %w", err)
-	}
-	return nil
+	}, func() error { return renameio.Symlink(to, path) })
 }
 
 // link makes path another name of source, in one step. If both are names of one file already, it does nothing: a

@@ -124,11 +124,12 @@ func (r *reporter) ignorable(e hcl.Expression) (string, bool) {
 		return "", false
 	}
 	var names []string
-	for _, s := range traversed(nil, traversal) {
-		if s.name == "" && s.index != cty.NilVal && s.index.Type() == cty.String {
-			s.name = s.index.AsString()
+	for _, step := range traversal {
+		name := nameIn(step)
+		if index, is := step.(hcl.TraverseIndex); is && index.Key.Type() == cty.String {
+			name = index.Key.AsString()
 		}
-		names = append(names, s.name)
+		names = append(names, name)
 	}
 	path, known := strings.Join(names, "."), ignorablePaths()
 	if path == IgnoreAll {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -29,16 +30,17 @@ func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalCont
 		return resource.Reference{}, "", false
 	}
 	steps, ok := stepsOf(expr, scope)
-	if !ok || len(steps) == 0 || steps[0].name != "session" {
+	if !ok || len(steps) == 0 || nameIn(steps[0]) != "session" {
 		return no(fmt.Sprintf("%q does not name a session", a.path), "%s", referenceAdvice(expr))
 	}
-	if len(steps) == 1 || steps[1].name == "" {
+	if len(steps) == 1 || nameIn(steps[1]) == "" {
 		return no("session without a name", "Name the session behind the dot. %s", referenceAdvice(expr))
 	}
-	ref = resource.Reference{Address: resource.One(steps[1].name), Block: true}
+	ref = resource.Reference{Address: resource.One(nameIn(steps[1])), Block: true}
 	rest := steps[2:]
-	if len(rest) > 0 && rest[0].name == "" {
-		index := value{Value: rest[0].index, l: l}
+	if len(rest) > 0 && nameIn(rest[0]) == "" {
+		at, _ := rest[0].(hcl.TraverseIndex)
+		index := value{Value: at.Key, l: l}
 		key, ok := keyOf(index.Value)
 		if !ok && index.Value != cty.NilVal && index.isOpen() {
 			return resource.Reference{}, "", false
@@ -50,24 +52,19 @@ func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalCont
 	}
 	var names []string
 	for _, s := range rest {
-		if s.name == "" {
+		name := nameIn(s)
+		if name == "" {
 			return no("this is no attribute of a session", "Name an attribute of the session's block behind the dot, like session.worker.image.")
 		}
-		names = append(names, s.name)
+		names = append(names, name)
 	}
 	return ref, strings.Join(names, "."), true
 }
 
-// step is one part of a reference: a name behind a dot, or an index.
-type step struct {
-	name  string
-	index cty.Value
-}
-
 // stepsOf splits a reference into its parts; an index may be an expression.
-func stepsOf(expr hcl.Expression, scope *hcl.EvalContext) ([]step, bool) {
+func stepsOf(expr hcl.Expression, scope *hcl.EvalContext) (hcl.Traversal, bool) {
 	if traversal, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
-		return traversed(nil, traversal), true
+		return traversal, true
 	}
 	if text, diags := expr.Value(nil); !native(expr) && !diags.HasErrors() && text.Type() == cty.String { // JSON has an index in a text
 		parsed, diags := parseExpression(text.AsString(), expr.Range().Filename)
@@ -80,28 +77,23 @@ func stepsOf(expr hcl.Expression, scope *hcl.EvalContext) ([]step, bool) {
 	case *hclsyntax.IndexExpr:
 		before, ok := stepsOf(e.Collection, scope)
 		index, diags := e.Key.Value(scope)
-		return append(before, step{index: index}), ok && !diags.HasErrors()
+		return append(slices.Clip(before), hcl.TraverseIndex{Key: index}), ok && !diags.HasErrors()
 	case *hclsyntax.RelativeTraversalExpr:
 		before, ok := stepsOf(e.Source, scope)
-		return traversed(before, e.Traversal), ok
+		return slices.Concat(before, e.Traversal), ok
 	}
 	return nil, false
 }
 
-func traversed(steps []step, traversal hcl.Traversal) []step {
-	for _, t := range traversal {
-		switch t := t.(type) {
-		case hcl.TraverseRoot:
-			steps = append(steps, step{name: t.Name})
-		case hcl.TraverseAttr:
-			steps = append(steps, step{name: t.Name})
-		case hcl.TraverseIndex:
-			steps = append(steps, step{index: t.Key})
-		default:
-			steps = append(steps, step{})
-		}
+// nameIn returns the name in a part of a reference; "" in an index.
+func nameIn(step hcl.Traverser) string {
+	switch s := step.(type) {
+	case hcl.TraverseRoot:
+		return s.Name
+	case hcl.TraverseAttr:
+		return s.Name
 	}
-	return steps
+	return ""
 }
 
 // keyOf reads the index of an instance.

@@ -18,42 +18,34 @@ type node struct {
 	name  string                   // "local.seeds"
 	at    hcl.Range                // where it is declared
 	work  func() (cty.Value, bool) // reports the reason if it fails
-	state nodeState
 	value cty.Value
 	ok    bool // if false, the reason has been reported
+
+	underWay, settled bool
 }
-
-type nodeState int
-
-const (
-	untouched nodeState = iota
-	underWay
-	settled
-)
 
 // maxChain limits how many nodes wait for each other, since each needs space on the stack.
 const maxChain = 50_000
 
 // settle evaluates a node and everything that it depends on.
 func (l *loader) settle(n *node) bool {
-	switch n.state {
-	case settled:
+	switch {
+	case n.settled:
 		return n.ok
-	case underWay:
+	case n.underWay:
 		l.reportCycle(n)
 		return false
-	case untouched:
 	}
 	if len(l.chain) == maxChain {
 		l.complain(n.at, exceeds, "%d values wait for each other here, the limit of cosplay. Make the chain of locals shorter.", maxChain)
-		n.state = settled
+		n.settled = true
 		return false
 	}
-	n.state = underWay
+	n.underWay = true
 	l.chain = append(l.chain, n)
 	n.value, n.ok = n.work()
 	l.chain = l.chain[:len(l.chain)-1]
-	n.state = settled
+	n.settled = true
 	return n.ok
 }
 

@@ -279,8 +279,9 @@ func (w world) templateFunction(param string, source func(string) (text, name st
 		scope := &hcl.EvalContext{Variables: values.AsValueMap(), Functions: functions}
 		for _, mention := range expr.Variables() {
 			if _, there := scope.Variables[mention.RootName()]; !there {
-				return cty.NilVal, templateError{mention.SourceRange(), fmt.Sprintf("unknown variable %q", mention.RootName()),
-					"It is not among the template's values. Add it to the second argument." + didYouMean(mention.RootName(), sortedKeys(scope.Variables))}
+				return cty.NilVal, templateError{mistake(mention.SourceRange(), fmt.Sprintf("unknown variable %q", mention.RootName()),
+					"It is not among the template's values. Add it to the second argument.%s",
+					didYouMean(mention.RootName(), sortedKeys(scope.Variables)))}
 			}
 		}
 		result, diags := expr.Value(scope)
@@ -306,20 +307,17 @@ func (w world) templateFunction(param string, source func(string) (text, name st
 }
 
 // templateError is a mistake in a template.
-type templateError struct {
-	at              hcl.Range
-	summary, detail string
-}
+type templateError struct{ *hcl.Diagnostic }
 
 func (e templateError) Error() string {
-	return fmt.Sprintf("%s line %d: %s. %s", e.at.Filename, e.at.Start.Line, e.summary, e.detail)
+	return fmt.Sprintf("%s line %d: %s. %s", e.Subject.Filename, e.Subject.Start.Line, e.Summary, e.Detail)
 }
 
 // inTemplate is a diagnostic of the HCL library's about a template.
 func inTemplate(d *hcl.Diagnostic, functions map[string]function.Function) error {
-	if call, is := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); is && strings.HasPrefix(withoutCore(call.CalledFunctionName()), "template") {
-		return templateError{*d.Subject, "a template cannot fill in another", "Give it the text of the other as a value."}
+	call, is := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
+	if is && strings.HasPrefix(withoutCore(call.CalledFunctionName()), "template") {
+		return templateError{mistake(*d.Subject, "a template cannot fill in another", "Give it the text of the other as a value.")}
 	}
-	d = (&reporter{functions: functions}).inOurWords(d)
-	return templateError{*d.Subject, d.Summary, d.Detail}
+	return templateError{(&reporter{functions: functions}).inOurWords(d)}
 }

@@ -58,6 +58,9 @@ func (v value) wrong(summary, detail string, args ...any) {
 	v.l.report(d)
 }
 
+// place names a line of a file.
+func place(r hcl.Range) string { return fmt.Sprintf("%s line %d", r.Filename, r.Start.Line) }
+
 // inOrder corrects the range of a diagnostic for an unexpected end of file: the HCL library gives that range no end.
 func inOrder(r *hcl.Range) *hcl.Range {
 	if r == nil || r.End.Byte >= r.Start.Byte {

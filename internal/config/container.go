@@ -97,7 +97,7 @@ func (r *reporter) checkContainerNames(sessions []Session) {
 			r.complain(here, summary, "Each instance of this block needs a name. Write an expression, like \"${each.key}\" with for_each, or with count: name = \"%s-${count.index}\"", s.Spec.Name)
 			continue
 		}
-		r.complain(here, summary, "%s has the name, at %s line %d. Give %s another.", other.Address, first.Filename, first.Start.Line, s.Address)
+		r.complain(here, summary, "%s has the name, at %s. Give %s another.", other.Address, place(first), s.Address)
 	}
 }
 

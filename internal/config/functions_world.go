@@ -310,7 +310,7 @@ func (w world) templateFunction(param string, source func(string) (text, name st
 type templateError struct{ *hcl.Diagnostic }
 
 func (e templateError) Error() string {
-	return fmt.Sprintf("%s line %d: %s. %s", e.Subject.Filename, e.Subject.Start.Line, e.Summary, e.Detail)
+	return fmt.Sprintf("%s: %s. %s", place(*e.Subject), e.Summary, e.Detail)
 }
 
 // inTemplate is a diagnostic of the HCL library's about a template.

@@ -60,7 +60,7 @@ func (l *loader) checkImports() {
 			names := func() []string { return prose.Each(l.sessions, func(s Session) string { return s.Address.String() }) }
 			l.complain(one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first, because what no block has would be removed again.%s", l.suggest(one.To.String(), names))
 		case is:
-			l.complain(one.Range, "two imports of the same", "The other is at %s line %d. A session has one slice and one container, and each of these one session. With for_each, both to and id need each.key or each.value.", twice.Range.Filename, twice.Range.Start.Line)
+			l.complain(one.Range, "two imports of the same", "The other is at %s. A session has one slice and one container, and each of these one session. With for_each, both to and id need each.key or each.value.", place(twice.Range))
 		}
 		for _, what := range []string{one.To.String(), "id " + one.ID} {
 			if _, known := seen[what]; !known {

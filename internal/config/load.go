@@ -256,7 +256,7 @@ func (l *loader) declare(b *hcl.Block) (string, bool) {
 	id := fmt.Sprintf("%s %q", b.Type, name)
 	if first, taken := l.declared[id]; taken {
 		l.complain(b.LabelRanges[0], fmt.Sprintf("%s is there twice", id),
-			"Another %s is declared at %s line %d. Give this one another name, or remove one of the two.", id, first.Filename, first.Start.Line)
+			"Another %s is declared at %s. Give this one another name, or remove one of the two.", id, place(first))
 		return "", false
 	}
 	l.declared[id] = b.DefRange
@@ -300,7 +300,7 @@ func (r *reporter) checkNames(sessions []Session) {
 			continue
 		}
 		r.complain(s.Ranges.Decl, fmt.Sprintf("two sessions would be the container cosplay-%s", short),
-			"%s and %s, declared at %s line %d, have the same short name, %s. Rename one of the two.", s.Address, other.Address, other.Ranges.Decl.Filename, other.Ranges.Decl.Start.Line, short)
+			"%s and %s, declared at %s, have the same short name, %s. Rename one of the two.", s.Address, other.Address, place(other.Ranges.Decl), short)
 	}
 }
 

@@ -21,7 +21,7 @@ func (l *loader) readLocals(b *hcl.Block) {
 		}
 		if first := l.nodes[name]; first != nil {
 			l.complain(a.whole, fmt.Sprintf("%s is there twice", name),
-				"It is declared at %s line %d as well. Give this one another name, or remove one of the two.", first.at.Filename, first.at.Start.Line)
+				"It is declared at %s as well. Give this one another name, or remove one of the two.", place(first.at))
 			continue
 		}
 		l.nodes[name] = &node{name: name, at: a.whole, work: func() (cty.Value, bool) {

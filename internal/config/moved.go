@@ -148,7 +148,7 @@ func (l *loader) checkMoved() {
 		if m.From != l.moves[j].From {
 			same, word = m.To, "to"
 		}
-		l.complain(m.Range, fmt.Sprintf("two moves %s %s", word, same), "The other is at %s line %d. Keep the one that is right.", l.moves[j].Range.Filename, l.moves[j].Range.Start.Line)
+		l.complain(m.Range, fmt.Sprintf("two moves %s %s", word, same), "The other is at %s. Keep the one that is right.", place(l.moves[j].Range))
 	}
 	l.checkCircles(l.moves)
 	for i, r := range l.removals {
@@ -159,10 +159,10 @@ func (l *loader) checkMoved() {
 			l.complain(r.Range, fmt.Sprintf("%s is still declared", r.From), "Remove its session block, or this removed block.")
 		case twice >= 0:
 			other := l.removals[twice]
-			l.complain(r.Range, fmt.Sprintf("%s is removed twice", r.From), "The other removed block, of %s, is at %s line %d. Keep the one that is right.", other.From, other.Range.Filename, other.Range.Start.Line)
+			l.complain(r.Range, fmt.Sprintf("%s is removed twice", r.From), "The other removed block, of %s, is at %s. Keep the one that is right.", other.From, place(other.Range))
 		case moved >= 0:
 			other := l.moves[moved]
-			l.complain(r.Range, fmt.Sprintf("%s is both moved and removed", r.From), "It is moved to %s at %s line %d. Keep the one that is right.", other.To, other.Range.Filename, other.Range.Start.Line)
+			l.complain(r.Range, fmt.Sprintf("%s is both moved and removed", r.From), "It is moved to %s at %s. Keep the one that is right.", other.To, place(other.Range))
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (l *loader) checkPorts() {
 			default:
 				first := other.Ranges.At(other.attribute)
 				l.complain(here, fmt.Sprintf("port %d is there twice on host %q", at.port, at.host),
-					"%s has it, at %s line %d. Give %s another%s.", other.Address, first.Filename, first.Start.Line, s.Address, or)
+					"%s has it, at %s. Give %s another%s.", other.Address, place(first), s.Address, or)
 			}
 		}
 		if s.Spec.SSH.Enabled {

@@ -97,7 +97,7 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 		at, from = v.subject(last.at), last.From
 	}
 	l.complain(at, fmt.Sprintf("variable %q cannot have this value", v.Name),
-		"%s\nGive it another value than that of %s; the rule is at %s line %d.", message, from, r.header.Filename, r.header.Start.Line)
+		"%s\nGive it another value than that of %s; the rule is at %s.", message, from, place(r.header))
 	return false
 }
 

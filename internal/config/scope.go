@@ -60,7 +60,7 @@ func (l *loader) reportCycle(n *node) {
 	for _, one := range ring {
 		drawn = append(drawn, one.name)
 		if one.name != catalogName {
-			places = append(places, fmt.Sprintf("%s at %s line %d", one.name, one.at.Filename, one.at.Start.Line))
+			places = append(places, fmt.Sprintf("%s at %s", one.name, place(one.at)))
 		}
 	}
 	drawn = append(drawn, n.name)

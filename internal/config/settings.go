@@ -14,7 +14,7 @@ func (l *loader) readSettings(all hcl.Blocks) {
 		said := l.read(b, &cosplaySchema)
 		if i > 0 {
 			first := all[0].DefRange
-			l.complain(b.TypeRange, "second cosplay block", "A project has one cosplay block; the first is at %s line %d. Put everything into one.", first.Filename, first.Start.Line)
+			l.complain(b.TypeRange, "second cosplay block", "A project has one cosplay block; the first is at %s. Put everything into one.", place(first))
 			continue
 		}
 		l.checkVersion(said.find("required_version"))

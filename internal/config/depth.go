@@ -71,7 +71,7 @@ func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hc
 		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenNewline && top.lines:
 			depth = top.base
 		case t.Type == hclsyntax.TokenNumberLit && isVastNumber(string(t.Bytes)):
-			return hcl.Diagnostics{overLimit(t.Range, limitError{"the number", "10,000 digits", "Write one that can be counted with"})}
+			return hcl.Diagnostics{overLimit(t.Range, vastNumber)}
 		}
 		if depth > maxDepth {
 			return hcl.Diagnostics{mistake(t.Range, "nested too deeply",
@@ -116,6 +116,8 @@ func tooLarge(name string) *hcl.Diagnostic {
 		limitError{"the configuration up to this file", mebi(MaxSource), "Write fewer blocks with count or for_each, and keep long texts in files"})
 }
 
+var vastNumber = limitError{"the number", "10,000 digits", "Write one that can be counted with"}
+
 func isVastNumber(digits string) bool {
 	return len(digits) > 10_000 || vastExponent().MatchString(digits)
 }
@@ -146,7 +148,7 @@ func tooDeepInJSON(name string, src []byte) *hcl.Diagnostic {
 			}
 		case stdjson.Number:
 			if isVastNumber(token.String()) {
-				return overLimit(oneCharacter(name, src, begins), limitError{"the number", "10,000 digits", "Write one that can be counted with"})
+				return overLimit(oneCharacter(name, src, begins), vastNumber)
 			}
 		case string:
 			if diags := tooDeep(name, []byte(token), hcl.InitialPos, hclsyntax.LexTemplate); diags.HasErrors() {

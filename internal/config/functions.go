@@ -77,7 +77,7 @@ func functions(o Options, b *budget, r reads) map[string]function.Function {
 	all := maps.Clone(valueFunctions)
 	w := world{o, b, r}
 	maps.Copy(all, map[string]function.Function{
-		"abspath":       mapping(w.absolute, "path"),
+		"abspath":       mapping(func(typed string) (string, error) { return w.absolute(typed), nil }, "path"),
 		"env":           w.env(),
 		"plantimestamp": w.planTimestamp(),
 		"file":          mapping(w.readText, "path"),

@@ -34,10 +34,7 @@ func (w world) place(typed string) (string, error) {
 	if rest, home := strings.CutPrefix(typed, "~/"); home && w.Home != "" {
 		full = filepath.Join(w.Home, rest)
 	}
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(w.Dir, full)
-	}
-	inside := strings.TrimPrefix(filepath.Clean(full), "/")
+	inside := strings.TrimPrefix(w.absolute(full), "/")
 	switch {
 	case typed == "":
 		return "", errors.New("the path is empty")
@@ -197,11 +194,12 @@ func (c *countingFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-func (w world) absolute(typed string) (string, error) {
+// absolute returns a path from the project's folder as an absolute one.
+func (o Options) absolute(typed string) string {
 	if filepath.IsAbs(typed) {
-		return filepath.Clean(typed), nil
+		return filepath.Clean(typed)
 	}
-	return filepath.Join(w.Dir, typed), nil
+	return filepath.Join(o.Dir, typed)
 }
 
 func (w world) expand(typed string) (string, error) {

@@ -173,8 +173,6 @@ func (v value) path() (string, bool) {
 		return "", false
 	case home:
 		return filepath.Join(v.l.Home, rest), true
-	case filepath.IsAbs(typed):
-		return filepath.Clean(typed), true
 	}
-	return filepath.Join(v.l.Dir, typed), true
+	return v.l.absolute(typed), true
 }

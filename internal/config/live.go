@@ -226,9 +226,7 @@ func (l *loader) mention(block string, steps hcl.Traversal) {
 	}
 	attribute := ""
 	if len(steps) > 0 {
-		if named, is := steps[0].(hcl.TraverseAttr); is {
-			attribute = named.Name
-		}
+		attribute = nameIn(steps[0])
 	}
 	l.blocks[block].mentioned[attribute] = true
 }

@@ -155,15 +155,10 @@ func (r *reporter) parseBody(name string, src []byte) body {
 		return nil
 	}
 	file, diags := json.Parse(src, name)
-	if file == nil {
-		file = &hcl.File{Bytes: src}
-	}
 	r.files[name] = file
-	for _, d := range diags[:min(1, len(diags))] { // later diagnostics only follow from the first
-		r.report(d)
-	}
 	if diags.HasErrors() {
 		r.partial = true
+		r.report(diags[0]) // the others only follow from it
 		return nil
 	}
 	return jsonFile(file.Body, src)

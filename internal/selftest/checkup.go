@@ -94,37 +94,43 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		c.add(host.Name, "CUDA", machine.NoCUDA, Notice, "install libcuda.so.1 of the same driver: apt-get install libcuda1")
 	}
 	if host.Simulate != "" {
-		words := "programs of NVML, and of CUDA's driver interface that launch no kernel, run; kernels fail; PyTorch computes on the CPU"
+		const noKernels = "programs of NVML, and of CUDA's driver interface that launch no kernel, run; kernels fail; PyTorch computes "
+		words := noKernels + "on the CPU"
 		switch host.Compute {
 		case config.ComputeShapes:
-			words = "programs of NVML, and of CUDA's driver interface that launch no kernel, run; kernels fail; PyTorch computes nothing, and its tensors have shapes only"
+			words = noKernels + "nothing, and its tensors have shapes only"
 		case config.ComputeNone:
 			words = "programs of NVML and of CUDA's driver interface run; kernels succeed without computing, so results are invalid; PyTorch finds no GPU"
 		}
 		c.add(host.Name, "programs", words+"; other programs of the CUDA runtime (JAX, CuPy, llama.cpp) find no GPU: docs/limits.md", Notice, "")
 	}
-	for _, g := range live.GPUs {
-		g = machine.Complete(g)
-		words := fmt.Sprintf("%s, MIG mode %s", g.Model.Name, resource.OnOff(g.MIG))
-		if !g.MIGCapable {
-			words = g.Model.Name + ", no MIG: a session takes the whole GPU, or shares it by time slices or MPS"
-		}
-		c.add(host.Name, fmt.Sprintf("GPU %d", g.Index), words, Good, "")
-		c.degraded(host.Name, h, g)
-	}
-	for _, u := range live.Unusable {
-		grade := Notice
-		if len(live.GPUs) == 0 {
-			grade = Missing
-		}
-		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), u.Advice().What, grade, u.Advice().Fix)
-	}
+	c.gpus(host.Name, h, live)
 	if h.Rooted {
 		c.privilege(ctx, host.Name, h, live)
 	} else if _, err := h.Agent.MayChange(ctx); err != nil {
 		c.fail(host.Name, "ledger", err)
 	}
 	return true
+}
+
+// gpus lists the GPUs of a host and those that cannot be used.
+func (c *checkup) gpus(host string, h *machine.Host, live resource.Host) {
+	for _, g := range live.GPUs {
+		g = machine.Complete(g)
+		words := fmt.Sprintf("%s, MIG mode %s", g.Model.Name, resource.OnOff(g.MIG))
+		if !g.MIGCapable {
+			words = g.Model.Name + ", no MIG: a session takes the whole GPU, or shares it by time slices or MPS"
+		}
+		c.add(host, fmt.Sprintf("GPU %d", g.Index), words, Good, "")
+		c.degraded(host, h, g)
+	}
+	for _, u := range live.Unusable {
+		grade := Notice
+		if len(live.GPUs) == 0 {
+			grade = Missing
+		}
+		c.add(host, fmt.Sprintf("GPU %d", u.Index), u.Advice().What, grade, u.Advice().Fix)
+	}
 }
 
 // fail adds an error, on one line.

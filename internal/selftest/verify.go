@@ -110,25 +110,26 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 		locks    []ClockLock
 	)
 	for _, a := range all {
-		v := Verified{Session: a.session, Results: verify.Judge(a.wanted, a.inside, a.observed)}
-		for _, d := range devices {
-			if d.session.Address != a.session.Address {
-				continue
-			}
-			if d.device > 0 {
-				v.Results = append(v.Results, verify.JudgeDevice(d.device, d.wanted, d.inside, d.observed)...)
-			}
-			if lock := d.lock(); lock != nil {
-				v.Locks = append(v.Locks, *lock)
-			}
-		}
-		if c, there := live.Body(a.session.Slice.Host, a.session.Runtime, a.session.ID); there {
-			v.Outdated = c.Outdated
-		}
+		v := a.verified(live)
 		locks = append(locks, v.Locks...)
 		verified = append(verified, v)
 	}
 	return verified, keepLocks(ctx, p, prior, locks)
+}
+
+// verified is the result of a session with that of its later devices.
+func (a *asked) verified(live resource.Live) Verified {
+	body, _ := live.Body(a.session.Slice.Host, a.session.Runtime, a.session.ID)
+	v := Verified{Session: a.session, Results: verify.Judge(a.wanted, a.inside, a.observed), Outdated: body.Outdated}
+	for _, d := range append([]*asked{a}, a.later...) {
+		if d.device > 0 {
+			v.Results = append(v.Results, verify.JudgeDevice(d.device, d.wanted, d.inside, d.observed)...)
+		}
+		if lock := d.lock(); lock != nil {
+			v.Locks = append(v.Locks, *lock)
+		}
+	}
+	return v
 }
 
 // asked is a session with the answers of its programs and what the host shows of it, or one of its later devices with

@@ -243,6 +243,15 @@ func (l *loader) scopeOf(mentions []hcl.Traversal) *hcl.EvalContext {
 	return scope
 }
 
+// scopeOfAll returns the scope of the expressions of several attributes.
+func (l *loader) scopeOfAll(attributes []attribute) *hcl.EvalContext {
+	var mentions []hcl.Traversal
+	for _, a := range attributes {
+		mentions = append(mentions, a.mentions...)
+	}
+	return l.scopeOf(mentions)
+}
+
 // evaluate evaluates an attribute in a scope. If that is not possible, it reports the reason and fails.
 func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
 	if a.bound != nil {

@@ -153,13 +153,8 @@ func (l *loader) readSession(b *hcl.Block) {
 			"Every session needs a target. `cosplay ls` lists all. Add a line like: target = \"rtx-2060\"")
 	}
 
-	first := len(l.sessions)
+	first, scope := len(l.sessions), l.scopeOfAll(varying)
 	l.sessions = slices.Grow(l.sessions, len(all.list))
-	var mentions []hcl.Traversal
-	for _, a := range varying {
-		mentions = append(mentions, a.mentions...)
-	}
-	scope := l.scopeOf(mentions)
 	for _, one := range all.list {
 		l.sessions = append(l.sessions, *shared)
 		s := &l.sessions[len(l.sessions)-1]
@@ -181,16 +176,21 @@ func (l *loader) readSession(b *hcl.Block) {
 			}
 		}
 		s.Address = one.address
-		l.checkFraction(s)
-		l.checkGPUs(s)
-		l.checkOversubscribe(s)
-		l.checkSlice(s)
-		l.checkHost(s)
-		l.checkContainer(s)
+		l.checkSession(s)
 	}
 	if !named {
 		l.sessions = l.sessions[:first]
 	}
+}
+
+// checkSession checks what the attributes of a session are together.
+func (l *loader) checkSession(s *Session) {
+	l.checkFraction(s)
+	l.checkGPUs(s)
+	l.checkOversubscribe(s)
+	l.checkSlice(s)
+	l.checkHost(s)
+	l.checkContainer(s)
 }
 
 // open expands the dynamic blocks of a session.
@@ -368,34 +368,30 @@ func sessionEnv(s *Session, v value) {
 	if !ok {
 		return
 	}
-	s.Env, s.Secret = make(map[string]string, len(pairs)), nil
+	s.Env, s.Secret = nil, nil
 	for _, p := range pairs {
-		name := p.key.AsString()
-		if all && v.l.isHidden(name) {
+		switch name := p.key.AsString(); {
+		case all && v.l.isHidden(name):
 			p.key.wrong(secretName, secretNameAdvice)
-			continue
-		}
-		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }):
 			p.key.wrong(fmt.Sprintf("%q cannot be the name of an environment variable", name),
 				"A name has at least one character, and no =, no space and no control character, like SEED.")
-			continue
-		}
-		secret := all || p.value.HasMark(sensitive) && !p.value.HasMark(reported)
-		if secret {
+		case all || p.value.HasMark(sensitive) && !p.value.HasMark(reported):
 			p.value.Value, _ = p.value.UnmarkDeep()
-		}
-		text, ok := p.value.word()
-		switch {
-		case !ok:
-		case secret && s.Secret == nil:
-			s.Secret = map[string]string{name: text}
-		case secret:
-			s.Secret[name] = text
+			p.storeText(&s.Secret)
 		default:
-			s.Env[name] = text
+			p.storeText(&s.Env)
 		}
 	}
-	if len(s.Env) == 0 {
-		s.Env = nil // equal to no environment
+}
+
+// storeText reads the value of an entry as a text and stores it in a map, which may be nil.
+func (p pair) storeText(in *map[string]string) {
+	text, ok := p.value.word()
+	if ok && *in == nil {
+		*in = map[string]string{}
+	}
+	if ok {
+		(*in)[p.key.AsString()] = text
 	}
 }

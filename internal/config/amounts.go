@@ -54,7 +54,7 @@ func (v value) size(lowMiB int) (int, bool) {
 		return 0, false
 	}
 	bad := func(detail string, args ...any) (int, bool) {
-		v.wrong(fmt.Sprintf("%s is not a size", v.name()), detail, args...)
+		v.wrong(v.name()+" is not a size", detail, args...)
 		return 0, false
 	}
 	m := amount().FindStringSubmatch(typed)
@@ -73,11 +73,11 @@ func (v value) size(lowMiB int) (int, bool) {
 	mib := n * factor
 	switch {
 	case err != nil || mib > maxSizeMiB:
-		v.wrong(fmt.Sprintf("%s is too large", v.name()), "%s is beyond all machines. %s", typed, sizeAdvice)
+		v.wrong(v.name()+" is too large", "%s is beyond all machines. %s", typed, sizeAdvice)
 	case mib != math.Trunc(mib):
 		return bad("%s is %s MiB, which is not whole. %s", typed, plain(mib), sizeAdvice)
 	case mib < float64(lowMiB):
-		v.wrong(fmt.Sprintf("%s is too small", v.name()), "%s is below %d MiB. %s", typed, lowMiB, sizeAdvice)
+		v.wrong(v.name()+" is too small", "%s is below %d MiB. %s", typed, lowMiB, sizeAdvice)
 	default:
 		return int(mib), true
 	}

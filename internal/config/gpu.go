@@ -77,7 +77,7 @@ func readGPU(typed string) (GPUSelector, bool) {
 
 func (v value) selector() (GPUSelector, bool) {
 	s := GPUSelector{Range: v.expr.Range()}
-	if !v.typed(isOneOf(v.Type(), cty.Number, cty.String), fmt.Sprintf("%s does not name a GPU", v.name()), "This is %s. %s", v.kind(), gpuAdvice) {
+	if !v.typed(isOneOf(v.Type(), cty.Number, cty.String), v.name()+" does not name a GPU", "This is %s. %s", v.kind(), gpuAdvice) {
 		return s, false
 	}
 	if v.Type() == cty.Number || v.Type() == cty.String && digits().MatchString(v.AsString()) {

@@ -106,7 +106,7 @@ func (l *loader) checkReach(h Host) {
 
 func hostSimulate(h *Host, v value) {
 	const form = `Write it like "8 x h200" or "1 x h200, 2 x l40s".`
-	if !v.typed(v.Type() == cty.String, fmt.Sprintf("%s must be a text", v.name()), "This is %s. %s", v.kind(), form) {
+	if !v.typed(v.Type() == cty.String, v.name()+" must be a text", "This is %s. %s", v.kind(), form) {
 		return
 	}
 	spec, ok := v.text()
@@ -163,13 +163,13 @@ func (v value) path() (string, bool) {
 	rest, home := strings.CutPrefix(typed, "~")
 	switch {
 	case typed == "":
-		v.wrong(fmt.Sprintf("%s is empty", v.name()), "Write a path, absolute or from the project's folder, or leave %s out.", v.attribute.path)
+		v.wrong(v.name()+" is empty", "Write a path, absolute or from the project's folder, or leave %s out.", v.attribute.path)
 		return "", false
 	case home && rest != "" && rest[0] != '/':
-		v.wrong(fmt.Sprintf("%s starts in the home of another user", v.name()), "Only ~/ is understood, your own home. Write the path in full, or ./%s for a folder of that name.", typed)
+		v.wrong(v.name()+" starts in the home of another user", "Only ~/ is understood, your own home. Write the path in full, or ./%s for a folder of that name.", typed)
 		return "", false
 	case home && v.l.Home == "":
-		v.wrong(fmt.Sprintf("%s starts in a home that is not known", v.name()), "There is no home folder to put for ~. Write the path in full.")
+		v.wrong(v.name()+" starts in a home that is not known", "There is no home folder to put for ~. Write the path in full.")
 		return "", false
 	case home:
 		return filepath.Join(v.l.Home, rest), true

@@ -102,7 +102,7 @@ func (l *loader) tryRule(r *rule) {
 			v.Value, _ = v.Unmark()
 			v.flag()
 		} else if ok && v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType {
-			v.wrong(fmt.Sprintf("%s must be true or false", v.name()),
+			v.wrong(v.name()+" must be true or false",
 				"This is %s. Write a comparison, like session.worker[0].fit.fp32_error < 0.1.", v.kind())
 		}
 	}

@@ -85,15 +85,15 @@ func (v value) given() bool {
 	switch {
 	case v.isOpen():
 	case v.IsMarked():
-		v.wrong(fmt.Sprintf("%s would show a sensitive value", v.name()), "Plans and the state show it. A sensitive value can be used in env, where it is kept hidden; or wrap it in nonsensitive(...) if it may be shown.")
+		v.wrong(v.name()+" would show a sensitive value", "Plans and the state show it. A sensitive value can be used in env, where it is kept hidden; or wrap it in nonsensitive(...) if it may be shown.")
 	case v.IsNull() && v.attribute.schema != nil && v.attribute.schema.Required:
-		v.wrong(fmt.Sprintf("%s is null", v.name()), "It cannot be left out. Write a value, like %s.", v.attribute.schema.Example)
+		v.wrong(v.name()+" is null", "It cannot be left out. Write a value, like %s.", v.attribute.schema.Example)
 	case v.IsNull():
-		v.wrong(fmt.Sprintf("%s is null", v.name()), "There is no value here. Write one, or leave it out.")
+		v.wrong(v.name()+" is null", "There is no value here. Write one, or leave it out.")
 	case !v.IsKnown():
-		v.wrong(fmt.Sprintf("%s is not known", v.name()), "The value is needed before anything is made. Write one that does not depend on what is made later.")
+		v.wrong(v.name()+" is not known", "The value is needed before anything is made. Write one that does not depend on what is made later.")
 	case v.Type() == cty.Number && isExtreme(v.AsBigFloat()):
-		v.wrong(fmt.Sprintf("%s is beyond all measure", v.name()), "The number is infinite, or has hundreds of digits. Write one that can be counted with.")
+		v.wrong(v.name()+" is beyond all measure", "The number is infinite, or has hundreds of digits. Write one that can be counted with.")
 	default:
 		return true
 	}
@@ -107,7 +107,7 @@ func isExtreme(n *big.Float) bool {
 
 // text reads a string; a number counts as its digits.
 func (v value) text() (string, bool) {
-	if !v.typed(isOneOf(v.Type(), cty.String, cty.Number), fmt.Sprintf("%s must be a text", v.name()), "This is %s. Write a text in quotes.", v.kind()) {
+	if !v.typed(isOneOf(v.Type(), cty.String, cty.Number), v.name()+" must be a text", "This is %s. Write a text in quotes.", v.kind()) {
 		return "", false
 	}
 	return v.clean()
@@ -128,7 +128,7 @@ func (v value) clean() (string, bool) {
 	converted, _ := convert.Convert(v.Value, cty.String) // every text, number and boolean is a text as well
 	s := converted.AsString()
 	if strings.ContainsRune(s, 0) {
-		v.wrong(fmt.Sprintf("%s contains a NUL character", v.name()), "No path, name or argument of a program can hold the character \\u0000. Remove it.")
+		v.wrong(v.name()+" contains a NUL character", "No path, name or argument of a program can hold the character \\u0000. Remove it.")
 		return "", false
 	}
 	return s, true
@@ -144,7 +144,7 @@ func smallNumber(v value) (int64, bool) {
 }
 
 func (v value) flag() (bool, bool) {
-	summary, detail := fmt.Sprintf("%s must be true or false", v.name()), fmt.Sprintf("This is %s. Write true or false, without quotes.", v.kind())
+	summary, detail := v.name()+" must be true or false", fmt.Sprintf("This is %s. Write true or false, without quotes.", v.kind())
 	if !v.typed(isOneOf(v.Type(), cty.Bool, cty.String), summary, "%s", detail) {
 		return false, false
 	}
@@ -158,7 +158,7 @@ func (v value) flag() (bool, bool) {
 
 // whole reads an integer between two bounds; what describes it.
 func (v value) whole(low, high int, what string) (int, bool) {
-	summary := fmt.Sprintf("%s must be a whole number", v.name())
+	summary := v.name() + " must be a whole number"
 	advice := fmt.Sprintf("Write %s from %d to %d.", what, low, high)
 	n, ok := v.number(summary, advice)
 	if ok && !n.IsInt() {
@@ -174,7 +174,7 @@ func (v value) whole(low, high int, what string) (int, bool) {
 
 // between reads a number between two bounds.
 func (v value) between(low, high float64, advice string) (float64, bool) {
-	n, ok := v.number(fmt.Sprintf("%s must be a number", v.name()), advice)
+	n, ok := v.number(v.name()+" must be a number", advice)
 	if !ok || !v.isBetween(n, low, high, advice) {
 		return 0, false
 	}
@@ -200,9 +200,9 @@ func (v value) number(summary, advice string) (*big.Float, bool) {
 func (v value) isBetween(n *big.Float, low, high float64, advice string) bool {
 	switch {
 	case n.Cmp(big.NewFloat(low)) < 0:
-		v.wrong(fmt.Sprintf("%s is too small", v.name()), "%s is below %s. %s", n.Text('g', 10), plain(low), advice)
+		v.wrong(v.name()+" is too small", "%s is below %s. %s", n.Text('g', 10), plain(low), advice)
 	case n.Cmp(big.NewFloat(high)) > 0:
-		v.wrong(fmt.Sprintf("%s is too large", v.name()), "%s is above %s. %s", n.Text('g', 10), plain(high), advice)
+		v.wrong(v.name()+" is too large", "%s is above %s. %s", n.Text('g', 10), plain(high), advice)
 	default:
 		return true
 	}
@@ -218,7 +218,7 @@ var percentage = pattern.Of(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
 func (v value) share() (float64, bool) {
 	share, ok := v.part()
 	if ok && share < 0 {
-		v.wrong(fmt.Sprintf("%s is below zero", v.name()), "An error is never below zero. Write 0 or more, like \"10%%\".")
+		v.wrong(v.name()+" is below zero", "An error is never below zero. Write 0 or more, like \"10%%\".")
 		return 0, false
 	}
 	return share, ok
@@ -226,7 +226,7 @@ func (v value) share() (float64, bool) {
 
 // part reads "10%" or 0.1. It refuses a number above 1, which is usually a forgotten percent sign.
 func (v value) part() (float64, bool) {
-	summary := fmt.Sprintf("%s is not a percentage", v.name())
+	summary := v.name() + " is not a percentage"
 	if !v.typed(isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. Write it like \"10%%\" or 0.1.", v.kind()) {
 		return 0, false
 	}
@@ -259,7 +259,7 @@ func (v value) part() (float64, bool) {
 }
 
 func (v value) elements(sample string) ([]value, bool) {
-	if !v.typed(isList(v.Type()), fmt.Sprintf("%s must be a list", v.name()), "This is %s. Write a list, like %s.", v.kind(), sample) {
+	if !v.typed(isList(v.Type()), v.name()+" must be a list", "This is %s. Write a list, like %s.", v.kind(), sample) {
 		return nil, false
 	}
 	written, _ := hcl.ExprList(v.expr)
@@ -330,7 +330,7 @@ type pair struct{ key, value value }
 
 // pairs reads a map, sorted by key; sample is an example for the diagnostic.
 func (v value) pairs(sample string) ([]pair, bool) {
-	if !v.typed(isMap(v.Type()), fmt.Sprintf("%s must be a map", v.name()), "This is %s. Write a map, like %s.", v.kind(), sample) {
+	if !v.typed(isMap(v.Type()), v.name()+" must be a map", "This is %s. Write a map, like %s.", v.kind(), sample) {
 		return nil, false
 	}
 	written := writtenPairs(v)

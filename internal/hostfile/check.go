@@ -83,13 +83,24 @@ func checkSlices(g resource.GPU) error {
 			return fmt.Errorf("slice %s at slot %d has no compute slice %d", s.Profile, s.Start, s.ComputeStart)
 		}
 		for _, o := range g.Slices[:i] {
-			same := s.GPUInstance == o.GPUInstance
-			if same != (s.Instance() == o.Instance()) || same && (s.ComputeInstance == o.ComputeInstance || s.UUID == "") || s.Crosses(o.Slice) || s.UUID != "" && s.UUID == o.UUID {
+			if exclude(s, o) {
 				return fmt.Errorf("slices %s at slot %d and %s at slot %d cannot exist at the same time", o.Profile, o.Start, s.Profile, s.Start)
 			}
 		}
 	}
 	return nil
+}
+
+// exclude reports whether two slices cannot exist at the same time.
+func exclude(s, o resource.LiveSlice) bool {
+	same := s.GPUInstance == o.GPUInstance
+	switch {
+	case same != (s.Instance() == o.Instance()), s.Crosses(o.Slice):
+		return true
+	case same && (s.ComputeInstance == o.ComputeInstance || s.UUID == ""):
+		return true
+	}
+	return s.UUID != "" && s.UUID == o.UUID
 }
 
 func checkProcesses(g resource.GPU) error {

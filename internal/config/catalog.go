@@ -40,13 +40,12 @@ func targetValue(t resource.Target) cty.Value {
 	if len(t.TensorTypes) > 0 {
 		types = cty.ListVal(prose.Each(t.TensorTypes, cty.StringVal))
 	}
-	whole := func(n int) cty.Value { return cty.NumberIntVal(int64(n)) }
 	return cty.ObjectVal(map[string]cty.Value{
 		"key": cty.StringVal(t.Key), "name": cty.StringVal(t.Name), "short_name": cty.StringVal(t.ShortName()),
 		"architecture": cty.StringVal(t.Architecture), "compute_capability": cty.StringVal(t.ComputeCapability),
-		"sms": whole(t.SMs), "boost_mhz": whole(t.BoostMHz), "vram_mib": whole(t.MemoryMiB), "bus_bits": whole(t.BusBits),
-		"bandwidth_gbs": cty.NumberFloatVal(t.BandwidthGBs), "l2_mib": cty.NumberFloatVal(t.L2MiB), "power_w": whole(t.PowerW),
-		"pcie_generation": whole(t.PCIeGeneration), "year": whole(t.Year),
+		"sms": number(t.SMs), "boost_mhz": number(t.BoostMHz), "vram_mib": number(t.MemoryMiB), "bus_bits": number(t.BusBits),
+		"bandwidth_gbs": cty.NumberFloatVal(t.BandwidthGBs), "l2_mib": cty.NumberFloatVal(t.L2MiB), "power_w": number(t.PowerW),
+		"pcie_generation": number(t.PCIeGeneration), "year": number(t.Year),
 		"fp32_tflops":        cty.NumberFloatVal(t.FP32TFLOPS),
 		"tensor_fp16_tflops": cty.NumberFloatVal(t.TensorFP16TFLOPS), "tensor_bf16_tflops": cty.NumberFloatVal(t.TensorBF16TFLOPS),
 		"tensor_fp8_tflops": cty.NumberFloatVal(t.TensorFP8TFLOPS), "tensor_int8_tops": cty.NumberFloatVal(t.TensorINT8TOPS),

@@ -234,28 +234,23 @@ func (v value) part() (float64, bool) {
 		v.wrong(summary, detail, args...)
 		return 0, false
 	}
-	var share float64
-	var typed string
-	switch v.Type() {
-	case cty.Number:
-		typed = v.AsBigFloat().Text('g', 10)
-		share, _ = v.AsBigFloat().Float64()
-		if share > 1 {
+	if v.Type() == cty.Number {
+		share, _ := v.AsBigFloat().Float64()
+		if typed := v.AsBigFloat().Text('g', 10); share > 1 {
 			return bad("As a plain number 1 is 100%%, so %s would be more. Did you mean \"%s%%\"?", typed, typed)
 		}
-	case cty.String:
-		typed = v.AsString()
-		m := percentage().FindStringSubmatch(typed)
-		if m == nil {
-			return bad("%q has no percent sign at its end, or no number before it. Write it like \"10%%\" or 0.1.", typed)
-		}
-		percent, err := strconv.ParseFloat(m[1], 64)
-		if err != nil {
-			return bad("%q is out of all proportion. Write it like \"10%%\" or 0.1.", typed)
-		}
-		share = percent / 100
+		return share, true
 	}
-	return share, true
+	typed := v.AsString()
+	m := percentage().FindStringSubmatch(typed)
+	if m == nil {
+		return bad("%q has no percent sign at its end, or no number before it. Write it like \"10%%\" or 0.1.", typed)
+	}
+	percent, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return bad("%q is out of all proportion. Write it like \"10%%\" or 0.1.", typed)
+	}
+	return percent / 100, true
 }
 
 func (v value) elements(sample string) ([]value, bool) {

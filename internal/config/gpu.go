@@ -92,8 +92,8 @@ func (v value) selector() (GPUSelector, bool) {
 	}
 	if strings.HasPrefix(typed, "MIG-") {
 		v.wrong("a slice is not a GPU", "%q names a MIG slice. Name the physical GPU. %s", typed, gpuAdvice)
-		return s, false
+	} else {
+		v.wrong(fmt.Sprintf("%q does not name a GPU", typed), gpuAdvice)
 	}
-	v.wrong(fmt.Sprintf("%q does not name a GPU", typed), gpuAdvice)
 	return s, false
 }

@@ -57,12 +57,10 @@ func (l *loader) takeInputs() {
 			l.takeFile(in)
 		case l.variables[in.Name] != nil:
 			v := l.variables[in.Name]
-			v.given = append(v.given, given{Input: in, at: inputRange(in)})
+			v.given = append(v.given, given{Input: in, at: inputRange(in.From, in.Text)})
 		case !in.MayBeUnknown:
-			at := inputRange(in)
 			l.files[in.From] = &hcl.File{Bytes: []byte(in.Name)} // the value may be a secret
-			at.End = hcl.Pos{Line: 1, Column: len(in.Name) + 1, Byte: len(in.Name)}
-			l.complain(at, fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it.%s Add: variable %q {}",
+			l.complain(inputRange(in.From, in.Name), fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it.%s Add: variable %q {}",
 				l.variableMeant(in.Name), in.Name)
 		default:
 			l.unmatched = append(l.unmatched, in.From)
@@ -80,10 +78,10 @@ func (l *loader) variableMeant(typed string) string {
 	return fmt.Sprintf(" Declared: %s.", prose.And(names))
 }
 
-// inputRange returns the source range of a typed input, which has its own file in diagnostics.
-func inputRange(in Input) hcl.Range {
-	end := hcl.Pos{Line: 1, Column: len(in.Text) + 1, Byte: len(in.Text)}
-	return hcl.Range{Filename: in.From, Start: hcl.InitialPos, End: end}
+// inputRange returns the source range of what the user typed, which has its own file in diagnostics.
+func inputRange(from, typed string) hcl.Range {
+	end := hcl.Pos{Line: 1, Column: len(typed) + 1, Byte: len(typed)}
+	return hcl.Range{Filename: from, Start: hcl.InitialPos, End: end}
 }
 
 // show registers a typed input as a source file, so that diagnostics can show it.

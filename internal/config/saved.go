@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"cosplay/internal/prose"
+
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
@@ -28,13 +30,8 @@ func (i *Intent) Saved() map[string]json.RawMessage {
 
 // Secrets are the names of the sensitive variables.
 func (i *Intent) Secrets() []string {
-	var names []string
-	for _, v := range i.Variables {
-		if v.Sensitive {
-			names = append(names, v.Name)
-		}
-	}
-	return names
+	secrets := prose.Only(i.Variables, func(v Variable) bool { return v.Sensitive })
+	return prose.Each(secrets, func(v Variable) string { return v.Name })
 }
 
 // FromSaved returns inputs with the values that Saved wrote.

@@ -234,27 +234,23 @@ func invisible(src []byte) string {
 
 // reportCharacter reports a character that is not part of the language.
 func (r *reporter) reportCharacter(d *hcl.Diagnostic, src []byte) {
-	m := otherQuotes().FindSubmatch(src[d.Subject.Start.Byte:])
-	switch rest := src[d.Subject.Start.Byte:]; {
-	case m != nil:
-	case shellName().Match(rest):
-		name := shellName().FindSubmatch(rest)[1]
-		r.complain(*d.Subject, "a dollar sign outside of a text", "Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", name, name)
-		return
+	at, rest := *d.Subject, src[d.Subject.Start.Byte:]
+	quoted, shell := otherQuotes().FindSubmatch(rest), shellName().FindSubmatch(rest)
+	switch {
+	case quoted != nil:
+		r.complain(at, "a text is in double quotes", "Write: %q", bytes.Join(quoted[1:], nil)) // one of them
+	case shell != nil:
+		r.complain(at, "a dollar sign outside of a text",
+			"Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", shell[1], shell[1])
 	case bytes.HasPrefix(rest, []byte("${")):
 		inner, _, _ := bytes.Cut(rest[2:], []byte("}"))
-		r.complain(*d.Subject, "a dollar sign outside of a text", "Only a text in quotes needs ${ and }. Write: %s", bytes.TrimSpace(inner))
-		return
+		r.complain(at, "a dollar sign outside of a text", "Only a text in quotes needs ${ and }. Write: %s", bytes.TrimSpace(inner))
 	case invisible(rest) != "":
-		r.complain(*d.Subject, "invisible character", "Here is %s, which no editor shows. Remove it, or write this line again.", invisible(rest))
-		return
+		r.complain(at, "invisible character", "Here is %s, which no editor shows. Remove it, or write this line again.", invisible(rest))
 	default:
 		d.Detail += " Remove it."
 		r.report(d)
-		return
 	}
-	text := bytes.Join(m[1:], nil) // one of them
-	r.complain(*d.Subject, "a text is in double quotes", "Write: %q", text)
 }
 
 // reportSyntax reports the parser's diagnostics about a file and returns how many bytes at its start were parsed

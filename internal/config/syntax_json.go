@@ -105,14 +105,12 @@ func jsonFile(content hcl.Body, src []byte) jsonBody {
 	if stdjson.Unmarshal(src, &list) != nil {
 		return jsonBody{Body: content, isList: bytes.HasPrefix(bytes.TrimSpace(src), []byte("["))}
 	}
-	names := map[string]bool{}
+	all := map[string]stdjson.RawMessage{}
 	for _, object := range list {
-		for name := range object {
-			names[name] = name != "//" // a comment
-		}
+		maps.Copy(all, object)
 	}
-	maps.DeleteFunc(names, func(_ string, is bool) bool { return !is })
-	return jsonBody{Body: content, isList: true, names: sortedKeys(names)}
+	delete(all, "//") // a comment
+	return jsonBody{Body: content, isList: true, names: sortedKeys(all)}
 }
 
 // jsonSyntax returns the standard library's first error in JSON; nil if there is none.

@@ -72,33 +72,26 @@ func (l *loader) readCheck(b *hcl.Block) {
 	said := l.read(b, &checkSchema)
 	c := check{name: name, rules: rulesOf(said, "assert")}
 	condition, message := said.find("condition"), said.find("error_message")
-	var own rule
-	if condition != nil {
-		own.header, own.condition = condition.whole, *condition
-	}
-	if message != nil {
-		own.message = *message
-	}
-	c.rules = append(c.rules, own)
+	c.rules = append(c.rules, rule{condition: condition, message: message})
 	switch {
 	case condition != nil && said.lacks("error_message"):
 		l.complainIn(condition.whole, b.DefRange, `"error_message" is missing`, "Say what is wrong when the condition is false. Add a line like: error_message = \"the workers are too slow\"")
 	case said.lacks("condition") && (message != nil || len(said.blocks) == 0):
 		l.complain(b.DefRange, `"condition" is missing`, "A check is a condition that is true when all is well. Add a line like: condition = session.worker[0].fit.fp32_error < 0.1")
 	}
-	for i := range c.rules {
-		l.tryRule(&c.rules[i])
+	for _, r := range c.rules {
+		l.tryRule(r)
 	}
-	c.rules = slices.DeleteFunc(c.rules, func(r rule) bool { return !r.isWhole() })
+	c.rules = prose.Only(c.rules, rule.isWhole)
 	if named {
 		l.checks = append(l.checks, c)
 	}
 }
 
 // tryRule checks that a rule can be evaluated once sessions exist, as far as the rule is complete.
-func (l *loader) tryRule(r *rule) {
-	if r.condition.expr != nil {
-		if v, ok := l.outlook(&r.condition); ok && v.IsKnown() {
+func (l *loader) tryRule(r rule) {
+	if r.condition != nil {
+		if v, ok := l.outlook(r.condition); ok && v.IsKnown() {
 			v.Value, _ = v.Unmark()
 			v.flag()
 		} else if ok && v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType {
@@ -106,8 +99,8 @@ func (l *loader) tryRule(r *rule) {
 				"This is %s. Write a comparison, like session.worker[0].fit.fp32_error < 0.1.", v.kind())
 		}
 	}
-	if r.message.expr != nil {
-		if v, ok := l.outlook(&r.message); ok && v.IsKnown() && !v.IsMarked() {
+	if r.message != nil {
+		if v, ok := l.outlook(r.message); ok && v.IsKnown() && !v.IsMarked() {
 			v.text()
 		}
 	}
@@ -146,7 +139,7 @@ func (i *Intent) EvalChecks(live Lives) hcl.Diagnostics {
 	evaluate := func(a *attribute) (value, bool) { return l.evaluate(*a, scope.of(*a)) }
 	for _, c := range l.checks {
 		for _, r := range c.rules {
-			if message, _ := l.broken(&r, evaluate); message != "" {
+			if message, _ := l.broken(r, evaluate); message != "" {
 				l.complain(r.condition.expr.Range(), fmt.Sprintf("check %q failed", c.name), "%s", message)
 			}
 		}

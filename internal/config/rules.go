@@ -12,7 +12,7 @@ import (
 // rule is a validation or assert block, or the attributes of a check block.
 type rule struct {
 	header             hcl.Range
-	condition, message attribute
+	condition, message *attribute // nil if the block lacks it
 }
 
 // rulesOf returns the blocks of a kind that have a condition and a message.
@@ -23,8 +23,8 @@ func rulesOf(said content, kind string) []rule {
 			all = append(all, rule{header: b.TypeRange})
 		}
 	}
-	for _, a := range said.attributes {
-		switch a.path {
+	for i := range said.attributes {
+		switch a := &said.attributes[i]; a.path {
 		case kind + ".condition":
 			all[a.nth-1].condition = a
 		case kind + ".error_message":
@@ -35,7 +35,7 @@ func rulesOf(said content, kind string) []rule {
 }
 
 // isWhole reports whether a rule is complete; if not, that has been reported.
-func (r rule) isWhole() bool { return r.condition.expr != nil && r.message.expr != nil }
+func (r rule) isWhole() bool { return r.condition != nil && r.message != nil }
 
 // validate checks the values of variables against the rules of their blocks.
 func (l *loader) validate() {
@@ -43,14 +43,13 @@ func (l *loader) validate() {
 		v := l.variables[name]
 		n := l.nodes["var."+name]
 		good := n.ok
-		for i := range v.rules {
-			r := &v.rules[i]
+		for _, r := range v.rules {
 			if n.ok && r.isWhole() {
 				good = l.obeys(v, r) && good
 				continue
 			}
-			for _, part := range []*attribute{&r.condition, &r.message} { // the rest has been reported
-				if part.expr != nil {
+			for _, part := range []*attribute{r.condition, r.message} { // the rest has been reported
+				if part != nil {
 					_, _ = l.check(part, nowhere)
 				}
 			}
@@ -61,8 +60,8 @@ func (l *loader) validate() {
 
 // broken returns the message of a rule whose condition is false, and "" for one that holds or is not known yet. ok is
 // false if a part of it cannot be evaluated, which has been reported.
-func (l *loader) broken(r *rule, evaluate func(*attribute) (value, bool)) (message string, ok bool) {
-	c, ok := evaluate(&r.condition)
+func (l *loader) broken(r rule, evaluate func(*attribute) (value, bool)) (message string, ok bool) {
+	c, ok := evaluate(r.condition)
 	open := ok && c.isOpen()
 	if !ok || !open && !c.IsKnown() {
 		return "", ok
@@ -73,7 +72,7 @@ func (l *loader) broken(r *rule, evaluate func(*attribute) (value, bool)) (messa
 	if good, ok := c.flag(); good || !ok {
 		return "", good || open
 	}
-	switch m, evaluated := evaluate(&r.message); {
+	switch m, evaluated := evaluate(r.message); {
 	case !evaluated:
 		ok = false
 	case m.IsMarked():
@@ -85,7 +84,7 @@ func (l *loader) broken(r *rule, evaluate func(*attribute) (value, bool)) (messa
 }
 
 // obeys checks a variable's value against one rule.
-func (l *loader) obeys(v *variable, r *rule) bool {
+func (l *loader) obeys(v *variable, r rule) bool {
 	message, ok := l.broken(r, l.work)
 	if message == "" || !ok {
 		return ok

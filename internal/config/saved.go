@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"cosplay/internal/prose"
-
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"cosplay/internal/prose"
 )
 
 // savedPlan is the source of values that a saved plan contains.

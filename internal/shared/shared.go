@@ -83,12 +83,10 @@ func (f *File) Link(base, path string) error {
 // inFolders does something that needs the shared folder, which the end of another session may remove in between, and the
 // folder of a path. If that fails, it does something else instead.
 func inFolders(base, path string, do, instead func() error) (err error) {
-	for range 3 {
-		if err = do(); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err = errors.Join(os.MkdirAll(filepath.Join(base, Dir), 0o755), os.MkdirAll(filepath.Dir(path), 0o755)); err != nil {
-			break
+	err = do()
+	for tries := 1; tries < 3 && errors.Is(err, fs.ErrNotExist); tries++ {
+		if err = errors.Join(os.MkdirAll(filepath.Join(base, Dir), 0o755), os.MkdirAll(filepath.Dir(path), 0o755)); err == nil {
+			err = do()
 		}
 	}
 	if err != nil {

@@ -72,3 +72,18 @@ func TestRemove(t *testing.T) {
 		t.Error("without one the folder stays")
 	}
 }
+
+// TestFoldersVanish: a file is written in another way where other sessions remove the shared folder again and again.
+func TestFoldersVanish(t *testing.T) {
+	base, tries, instead := t.TempDir(), 0, 0
+	check(t, inFolders(base, filepath.Join(base, "a"), func() error {
+		tries++
+		return os.ErrNotExist
+	}, func() error {
+		instead++
+		return nil
+	}))
+	if tries != 3 || instead != 1 {
+		t.Errorf("%d tries, and then %d times in the other way", tries, instead)
+	}
+}

@@ -62,7 +62,7 @@ func sliceAhead(prior resource.Prior, page resource.Page, s resource.LiveSlice) 
 	return s.Serial > 0 && s.UUID != "" && !others && !prior.HasForgotten(s.UUID)
 }
 
-// containerAhead reports whether a run later than the state created a container. The caller has checked that the
+// bodyAhead reports whether a run later than the state created a container. The caller has checked that the
 // container belongs to this state.
 func bodyAhead(prior resource.Prior, byID sessions, host *resource.Host, c resource.Body) bool {
 	leftover := slices.ContainsFunc(host.Leftovers, func(o resource.Body) bool { return o.Session == c.Session && o.Runtime == c.Runtime })

@@ -27,15 +27,15 @@ func (l *Fleet) askRegistries(ctx context.Context, prior resource.Prior, live re
 // noteOffered asks once for each image of a host that is always pulled: by the configuration or, where that does not have
 // the session, by the state.
 func (l *Fleet) noteOffered(prior resource.Prior, live resource.Live, ask func(resource.PriorSession) (string, error)) (diags hcl.Diagnostics) {
-	asked, pulled := map[[2]string]bool{}, l.alwaysPulled()
+	asked := map[[2]string]bool{}
 	for _, s := range prior.Sessions {
 		host, _ := live.Host(s.Slice.Host)
 		name, at := s.Spec.Image, [2]string{s.Slice.Host, s.Spec.Image}
-		always, configured := pulled[s.Address]
-		if !configured {
-			always = s.Spec.Pull == resource.PullAlways
+		pull := s.Spec.Pull
+		if configured := l.Intent.Session(s.Address); configured != nil {
+			pull = configured.Spec.Pull
 		}
-		if !always || name == resource.DefaultImage || host.Engine == nil || host.Engine.Images[name] == "" || asked[at] {
+		if pull != resource.PullAlways || name == resource.DefaultImage || host.Engine == nil || host.Engine.Images[name] == "" || asked[at] {
 			continue
 		}
 		asked[at] = true
@@ -52,13 +52,4 @@ func (l *Fleet) noteOffered(prior resource.Prior, live resource.Live, ask func(r
 		}
 	}
 	return diags
-}
-
-// alwaysPulled has for each session of the configuration whether its image is always pulled.
-func (l *Fleet) alwaysPulled() map[resource.Address]bool {
-	pulled := make(map[resource.Address]bool, len(l.Intent.Sessions))
-	for i := range l.Intent.Sessions {
-		pulled[l.Intent.Sessions[i].Address] = l.Intent.Sessions[i].Spec.Pull == resource.PullAlways
-	}
-	return pulled
 }

@@ -68,7 +68,7 @@ type making struct {
 	err   error
 }
 
-func (m making) created() created {
+func (m *making) created() created {
 	if m.err != nil {
 		return created{Error: asError(m.request, m.err)}
 	}
@@ -85,19 +85,19 @@ func (l *nvmlLibrary) createSlices(r request) ([]created, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := prose.Each(r.Creates, func(c creation) making { return making{request: r.part(c)} })
+	all := prose.Each(r.Creates, func(c creation) *making { return &making{request: r.part(c)} })
 	l.admitSlices(all)
 	l.noteMaking(all)
 	l.created.Store(&[]created{})
-	for i := range all {
-		if m := &all[i]; m.err == nil {
+	for i, m := range all {
+		if m.err == nil {
 			m.slice, m.err = l.createSlice(d, m.request, before)
 		}
-		soFar := prose.Each(all[:i+1], making.created)
+		soFar := prose.Each(all[:i+1], (*making).created)
 		l.created.Store(&soFar)
 	}
 	l.noteMade(all)
-	return prose.Each(all, making.created), nil
+	return prose.Each(all, (*making).created), nil
 }
 
 // unfinished is the answer to a request in which a call hangs. Slices that come after that call are not there.
@@ -115,36 +115,27 @@ func (l *nvmlLibrary) unfinished(r request, hung *Error) response {
 }
 
 // admitSlices asks the guard for each slice. The admin's limits count the ones before it.
-func (l *nvmlLibrary) admitSlices(all []making) {
+func (l *nvmlLibrary) admitSlices(all []*making) {
 	if l.guard == nil {
 		return
 	}
 	admitted := 0
-	for i := range all {
-		if all[i].request, all[i].err = l.guard.admit(l, all[i].request, admitted); all[i].err == nil {
+	for _, m := range all {
+		if m.request, m.err = l.guard.admit(l, m.request, admitted); m.err == nil {
 			admitted++
 		}
 	}
 }
 
 // noteMaking checks the slices against the ledger, and records them there before they are created.
-func (l *nvmlLibrary) noteMaking(all []making) {
-	if l.book.Dir == "" {
+func (l *nvmlLibrary) noteMaking(all []*making) {
+	allowed := prose.Only(all, func(m *making) bool { return m.err == nil })
+	if l.book.Dir == "" || len(allowed) == 0 {
 		return
 	}
-	var (
-		wanted  []ledger.Wanted
-		allowed []*making
-	)
-	for i := range all {
-		if m := &all[i]; m.err == nil {
-			allowed = append(allowed, m)
-			wanted = append(wanted, ledger.Wanted{Slice: m.Slice.Slice, Beside: m.Need.Beside})
-		}
-	}
-	if len(allowed) == 0 {
-		return
-	}
+	wanted := prose.Each(allowed, func(m *making) ledger.Wanted {
+		return ledger.Wanted{Slice: m.Slice.Slice, Beside: m.Need.Beside}
+	})
 	for i, refused := range l.entry(allowed[0].request).Making(l.look(allowed[0].request), wanted...) {
 		allowed[i].err = refused
 		allowed[i].noted = refused == nil
@@ -164,13 +155,12 @@ func (l *nvmlLibrary) createSlice(d device, r request, before resource.Page) (*r
 }
 
 // noteMade records which slices were created. A failed one that may have left something stays in the ledger.
-func (l *nvmlLibrary) noteMade(all []making) {
+func (l *nvmlLibrary) noteMade(all []*making) {
 	var (
 		made, gone []resource.LiveSlice
 		noted      []*making
 	)
-	for i := range all {
-		m := &all[i]
+	for _, m := range all {
 		known, is := errors.AsType[*Error](m.err)
 		switch {
 		case !m.noted:

@@ -63,7 +63,8 @@ func (d device) readMIGOnce(gpu *resource.GPU) error {
 	}
 	gpu.MIGCapable = true
 	gpu.MIG, gpu.MIGPending = current == nvml.DEVICE_MIG_ENABLE, pending == nvml.DEVICE_MIG_ENABLE
-	profiles, err := d.profilesOf(d.board(*gpu, gpu.MIG))
+	// those of the board, which are those of this GPU if no other one has been asked
+	profiles, err := remembered(d.lib.profiles, d.board(*gpu, gpu.MIG), d.profiles)
 	if err != nil {
 		return err
 	}
@@ -87,31 +88,10 @@ func (d device) noProfiles() error {
 	return d.failed("nvmlDeviceGetGpuInstanceProfileInfoV", nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NOT_SUPPORTED.Error())
 }
 
-// profilesOf returns the profiles of a board, which are those of the GPU if no other one has been asked.
-func (d device) profilesOf(b board) ([]gpuProfile, error) {
-	profiles, known := d.lib.profiles[b]
-	if known {
-		return profiles, nil
-	}
-	profiles, err := d.profiles()
-	if err == nil && b.device != 0 {
-		d.lib.profiles[b] = profiles
-	}
-	return profiles, err
-}
-
 // profiles returns the GPU instance profiles that the GPU offers. Drivers may
 // hide them while MIG mode is off: then there are none.
 func (d device) profiles() ([]gpuProfile, error) {
-	table, known := d.lib.tables[d.uuid]
-	if known {
-		return table, nil
-	}
-	table, err := d.listProfiles()
-	if err == nil {
-		d.lib.tables[d.uuid] = table
-	}
-	return table, err
+	return remembered(d.lib.tables, d.uuid, d.listProfiles)
 }
 
 func (d device) listProfiles() ([]gpuProfile, error) {

@@ -109,16 +109,20 @@ func (d device) readBandwidth(gpu *resource.GPU) error {
 }
 
 func (d device) readClockList(gpu *resource.GPU) (err error) {
-	b := d.board(*gpu, false)
-	clocks, known := d.lib.clocks[b]
-	if !known {
-		clocks, err = d.clockList()
-	}
-	if err == nil && b.device != 0 {
-		d.lib.clocks[b] = clocks
-	}
-	gpu.Model.ClocksMHz = clocks
+	gpu.Model.ClocksMHz, err = remembered(d.lib.clocks, d.board(*gpu, false), d.clockList)
 	return err
+}
+
+// remembered reads a value once for a key, unless the key is empty.
+func remembered[K comparable, V any](values map[K]V, key K, read func() (V, error)) (V, error) {
+	if value, known := values[key]; known {
+		return value, nil
+	}
+	value, err := read()
+	if none := *new(K); err == nil && key != none {
+		values[key] = value
+	}
+	return value, err
 }
 
 // A board is a kind of GPU, all of which have the same clocks and, in the same mode, the same profiles. A reading of a
@@ -130,10 +134,10 @@ type board struct {
 	mig               bool
 }
 
-// board is that of a GPU whose name and memory have been read; its device is 0 if it is not known.
+// board is that of a GPU whose name and memory have been read; empty if it is not known.
 func (d device) board(gpu resource.GPU, mig bool) board {
 	pci, err := d.pci()
-	if err != nil || gpu.Model.MemoryMiB == 0 {
+	if err != nil || gpu.Model.MemoryMiB == 0 || pci.PciDeviceId == 0 {
 		return board{}
 	}
 	return board{pci.PciDeviceId, pci.PciSubSystemId, gpu.Model.Name, gpu.Model.MemoryMiB, mig}

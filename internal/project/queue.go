@@ -29,14 +29,19 @@ const (
 
 // Turn is a project's turn in the queues of its hosts. End gives it to the next.
 type Turn struct {
-	clients map[string]*agent.Client
-	gpus    map[string][]string // by host
-	room    map[string][]int    // by host, the memory of each new session in MiB
-	asked   map[string]bool     // hosts in whose queues it is
-	hosts   []string            // in the order in which all projects queue, so that no two wait for each other
+	queues  []*hostQueue // in the order in which all projects queue, so that no two wait for each other
 	stop    context.CancelFunc
 	stopped chan struct{}
 	end     sync.Mutex
+}
+
+// hostQueue is the queue of a host.
+type hostQueue struct {
+	host   string
+	client *agent.Client
+	gpus   []string
+	room   []int // the memory of each new session in MiB
+	asked  bool  // the project is in it
 }
 
 // NoRoomError is the end of a wait without room.
@@ -134,22 +139,19 @@ func (p *Project) passTurn(planned *plan.Plan, progress func(apply.Event)) func(
 }
 
 func (p *Project) newTurn(o Outlook) (*Turn, error) {
-	t := &Turn{clients: map[string]*agent.Client{}, asked: map[string]bool{}, gpus: resolve.Candidates(p.Intent, o.Live), room: map[string][]int{}}
+	t, gpus, room := &Turn{}, resolve.Candidates(p.Intent, o.Live), map[string][]int{}
 	for _, s := range p.Intent.Sessions {
 		if _, made := o.Prior.Session(s.Address); !made {
-			t.room[s.Host] = append(t.room[s.Host], slices.Repeat([]int{s.Target.MemoryMiB}, max(1, s.GPUs))...)
+			room[s.Host] = append(room[s.Host], slices.Repeat([]int{s.Target.MemoryMiB}, max(1, s.GPUs))...)
 		}
 	}
-	t.hosts = slices.Sorted(maps.Keys(t.gpus))
-	for _, c := range p.Intent.Hosts {
-		if !slices.Contains(t.hosts, c.Name) {
-			continue
-		}
-		h, err := p.Machine.Open(c)
+	for _, host := range slices.Sorted(maps.Keys(gpus)) {
+		h, err := p.Machine.Open(*p.Intent.Host(host))
 		if err != nil {
 			return t, err
 		}
-		t.clients[c.Name] = h.NewAgent().For(p.Holder(o.Prior.Lineage))
+		client := h.NewAgent().For(p.Holder(o.Prior.Lineage))
+		t.queues = append(t.queues, &hostQueue{host: host, client: client, gpus: gpus[host], room: room[host]})
 	}
 	return t, nil
 }
@@ -162,13 +164,13 @@ type place struct {
 
 // ask asks the hosts in their order, up to the first where it is not this project's turn.
 func (t *Turn) ask(ctx context.Context) (at place, err error) {
-	for _, host := range t.hosts {
-		answer, err := t.clients[host].Queue(ctx, t.gpus[host], t.room[host])
+	for _, q := range t.queues {
+		answer, err := q.client.Queue(ctx, q.gpus, q.room)
 		if err != nil {
-			return at, fmt.Errorf("host %s: %w", host, err)
+			return at, fmt.Errorf("host %s: %w", q.host, err)
 		}
-		t.asked[host] = true
-		if at = (place{host, answer.Ahead + 1}); answer.Ahead > 0 {
+		q.asked = true
+		if at = (place{q.host, answer.Ahead + 1}); answer.Ahead > 0 {
 			return at, nil
 		}
 	}
@@ -200,13 +202,13 @@ func (t *Turn) End() {
 		<-t.stopped
 		t.stop = nil
 	}
-	for host, c := range t.clients {
-		if t.asked[host] {
-			_ = c.LeaveQueue(context.Background()) // others would see the ticket until it is 10 s old
+	for _, q := range t.queues {
+		if q.asked {
+			_ = q.client.LeaveQueue(context.Background()) // others would see the ticket until it is 10 s old
 		}
-		_ = c.Close() // its ticket ends with its child
+		_ = q.client.Close() // its ticket ends with its child
+		q.asked = false
 	}
-	t.asked = nil
 }
 
 // newSessions are the sessions that a plan creates and that did not exist before: only these have to queue. A session

@@ -154,7 +154,11 @@ func (o *Once) settle(intent *config.Intent, check func(spec string) error) erro
 	if o.Simulate == "" && o.Runtime == "" && o.Compute == "" {
 		return nil
 	}
-	host := &intent.Hosts[0]
+	return o.describe(&intent.Hosts[0], check)
+}
+
+// describe sets what flags say of the host.
+func (o *Once) describe(host *config.Host, check func(spec string) error) error {
 	if host.Ranges.Decl != (hcl.Range{}) {
 		return fmt.Errorf("the configuration here describes host %q. Fix: remove --simulate, --runtime and --compute, or run cosplay in another folder", host.Name)
 	}

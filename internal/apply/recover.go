@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -65,11 +66,7 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 			if e.Op != nil && e.Op.Op != nil { // bookkeeping
 				done = e.Op.Op
 			}
-			made := plan.Made{}
-			if e.Made != nil {
-				made = *e.Made
-			}
-			plan.FoldInto(&prior, done, made)
+			plan.FoldInto(&prior, done, *cmp.Or(e.Made, &plan.Made{}))
 			delete(open, e.Step)
 		}
 	}

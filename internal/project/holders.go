@@ -166,11 +166,7 @@ func At(h resource.Holder, path string) bool {
 
 // resolved is a path with the links of its folder resolved; the file may not exist.
 func resolved(path string) string {
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return path
-	}
-	return filepath.Join(dir, filepath.Base(path))
+	return filepath.Join(real(filepath.Dir(path)), filepath.Base(path))
 }
 
 // MayRelease returns an error unless the user of the command may release the GPUs of
@@ -237,11 +233,7 @@ func (l *Fleet) Ledgers(ctx context.Context) (live resource.Live, err error) {
 // isOriginal reports whether a holder's state exists, beside another file with the same
 // lineage. One file under two paths, as in a container, is no copy.
 func isOriginal(h resource.Holder, path string) bool {
-	theirs, err := os.Stat(h.State)
-	if err != nil {
-		return false
-	}
-	if ours, err := os.Stat(path); err != nil || os.SameFile(ours, theirs) {
+	if _, err := os.Stat(path); err != nil || sameFile(path, h.State) {
 		return false
 	}
 	prior, err := state.Store{Path: h.State}.Load()

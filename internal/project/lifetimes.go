@@ -41,12 +41,8 @@ func (p *Project) ends(ctx context.Context, prior resource.Prior, live resource.
 
 // Ended are the ends that have come.
 func Ended(ends map[resource.Address]resource.End, now resource.Moment) map[resource.Address]resource.End {
-	ended := map[resource.Address]resource.End{}
-	for a, end := range ends {
-		if end.Expired(now) {
-			ended[a] = end
-		}
-	}
+	ended := maps.Clone(ends)
+	maps.DeleteFunc(ended, func(_ resource.Address, end resource.End) bool { return !end.Expired(now) })
 	return ended
 }
 

@@ -122,8 +122,7 @@ func locate(o Options) (*Project, error) {
 // came by. The sessions of earlier versions of cosplay have the paths that they were created by: while they exist, these
 // stay.
 func identity(dir, statePath string) (string, string) {
-	dir = real(dir)
-	statePath = filepath.Join(real(filepath.Dir(statePath)), filepath.Base(statePath))
+	dir, statePath = real(dir), resolved(statePath)
 	folder := state.Store{Path: statePath}.FolderOfSessions(machine.ScratchDir)
 	if folder == "" || folder == dir || !sameFile(folder, dir) {
 		return dir, statePath

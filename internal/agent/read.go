@@ -10,6 +10,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -193,15 +194,11 @@ func (d device) readUtilization(gpu *resource.GPU) error {
 	return err
 }
 
+// text is the string of C in an array.
 func text[T int8 | uint8](array []T) string {
-	var b strings.Builder
-	for _, c := range array {
-		if c == 0 {
-			break
-		}
-		b.WriteByte(byte(c))
-	}
-	return b.String()
+	bytes := prose.Each(array, func(c T) byte { return byte(c) })
+	before, _, _ := strings.Cut(string(bytes), "\x00")
+	return before
 }
 
 func (d device) powerRange() (lowMW, highMW uint32, err error) {

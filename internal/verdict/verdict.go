@@ -18,7 +18,7 @@ type Verdict struct {
 	Own        resource.Target  // the session's target
 	Fits       *resource.Target // a smallest GPU with room for the peak; nil if memory ran out
 	FitsAlike  *resource.Target // the same of the GPUs for the use of the target; nil if they have none as small
-	DoesNotFit *resource.Target // a largest GPU without room for the peak; nil if even the smallest has it
+	DoesNotFit *resource.Target // a largest GPU without room for the peak; nil if even the smallest has it, or it is not known
 	NextLarger *resource.Target // if memory ran out: a smallest GPU with what is known to be needed; nil if there is none
 }
 
@@ -47,7 +47,9 @@ func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict
 	if forGames(*v.Fits) != forGames(own) {
 		v.FitsAlike = nearest(own, smallest(alike(own, candidates), room))
 	}
-	v.DoesNotFit = nearest(own, largest(all, func(t resource.Target) bool { return t.MemoryMiB < use.PeakMiB && size(t) < size(*v.Fits) }))
+	if use.OutOfMemory == 0 { // else it may get over such an error on a smaller GPU, too
+		v.DoesNotFit = nearest(own, largest(all, func(t resource.Target) bool { return t.MemoryMiB < use.PeakMiB && size(t) < size(*v.Fits) }))
+	}
 	return v, true
 }
 
@@ -125,6 +127,9 @@ func (v Verdict) String() string {
 	}
 	if v.FitsAlike != nil {
 		words += "; of the " + use(v.Own) + " GPUs, " + v.orLarger(*v.FitsAlike)
+	}
+	if v.OutOfMemory > 0 {
+		words += "; cosplay fits -- COMMAND finds out whether less is enough"
 	}
 	return words
 }

@@ -42,7 +42,7 @@ func TestVerdict(t *testing.T) {
 		{"rtx-3090", 21000, 0, 0, "peaked at 21000 of 24576 MiB; would fit an A10G (23028 MiB) too, not an RTX A4500 (20470 MiB); of the gaming GPUs, an RTX 3090 or larger"},
 		{"rtx-3090", 12000, 0, 0, "peaked at 12000 of 24576 MiB; would fit an RTX 3080 Ti (12288 MiB) too, not an RTX 2080 Ti (11264 MiB)"},
 		{"t4", 9000, 0, 0, "peaked at 9000 of 15360 MiB; would fit an RTX 3080 (10240 MiB) too, not a P4 (7680 MiB); of the professional GPUs, an RTX A2000 12GB (12282 MiB) or larger"},
-		{"rtx-2060", 6144, 3, 3, "peaked at 6144 of 6144 MiB (out of memory 3 times, and got over it); would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"},
+		{"rtx-2060", 6144, 3, 3, "peaked at 6144 of 6144 MiB (out of memory 3 times, and got over it); would fit an RTX 2060 or larger; cosplay fits -- COMMAND finds out whether less is enough"},
 		{"rtx-2060", 6144, 3, 2, "ran out of memory once: 6144 MiB are not enough" + finds},
 	} {
 		own, err := catalog.Target(test.target)
@@ -81,7 +81,7 @@ func TestVerdictOfPrograms(t *testing.T) {
 		want, next string
 	}{
 		{resource.Use{PeakMiB: 5900, OutOfMemory: 3, WentOn: true},
-			"peaked at 5900 of 6144 MiB (out of memory 3 times, and got over it); would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)", ""},
+			"peaked at 5900 of 6144 MiB (out of memory 3 times, and got over it); would fit an RTX 2060 or larger; cosplay fits -- COMMAND finds out whether less is enough", ""},
 		{resource.Use{PeakMiB: 5900, OutOfMemory: 1, NeedMiB: 20000},
 			"ran out of memory once: 6144 MiB are not enough, at least 20000 MiB are needed; cosplay fits -- COMMAND finds the card", "rtx-4000-sff-ada"},
 		{resource.Use{PeakMiB: 5900, OutOfMemory: 1, NeedMiB: 6000}, "ran out of memory once: 6144 MiB are not enough; cosplay fits -- COMMAND finds the card", "rtx-2060-super"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -52,15 +53,28 @@ func (p project) run(args ...string) string {
 	return string(out)
 }
 
-// hardware is the whole state of the simulated host.
+// hardware is the state of the simulated host, without the programs that use its library.
 func (p project) hardware() []byte {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, ".cosplay/sim/lab/host"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	if !bootIDForm.Match(data[bootIDAt:clientsAt]) {
+		p.t.Fatalf("the file of the host has no boot ID at %d: struct sim_host of driver/sim/state.h has changed", bootIDAt)
+	}
+	clear(data[clientsAt : clientsAt+clientsSize]) // a killed command's agent may be reading still
 	return data
 }
+
+// Where the file of a simulated host has its boot ID and the programs that use its library, bytes.
+const (
+	bootIDAt    = 364
+	clientsAt   = bootIDAt + 44
+	clientsSize = 1024 * 16
+)
+
+var bootIDForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\x00+$`)
 
 // killer kills commands with SIGKILL after a random time within a window. The window
 // follows the machine's load: it shrinks when a command ended first, and grows when one

@@ -247,7 +247,8 @@ func ReplaceFile(path string, data []byte, mode os.FileMode) error {
 
 // named returns an error with the path of the file that the caller meant, not of a temporary one.
 func named(path string, err error) error {
-	if at, is := errors.AsType[*fs.PathError](err); is {
+	var at *fs.PathError
+	if errors.As(err, &at) {
 		return &fs.PathError{Op: "write", Path: path, Err: at.Err}
 	}
 	return err
@@ -287,7 +288,7 @@ func CanWriteIn(dir string) error {
 			}
 			return nil
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
-			return fmt.Errorf("%s cannot be inspected: %w", at, Plainly(err))
+			return fmt.Errorf("%s cannot be inspected: %w", at, plainly(err))
 		}
 		if _, err := os.Lstat(at); err == nil {
 			return fmt.Errorf("%s is a link to what is not there", at)
@@ -295,9 +296,10 @@ func CanWriteIn(dir string) error {
 	}
 }
 
-// Plainly drops the path of an error, where the message has it already or it is a file that users never see.
-func Plainly(err error) error {
-	if at, is := errors.AsType[*fs.PathError](err); is {
+// plainly drops the path, which the message already has.
+func plainly(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
 		return at.Err
 	}
 	return err

@@ -43,11 +43,10 @@ func (j *Journal) Write(entries ...any) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	_, err := j.file.Write(lines)
-	if err == nil {
-		err = j.file.Sync()
+	if _, err := j.file.Write(lines); err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
 	}
-	if err != nil {
+	if err := j.file.Sync(); err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}
 	return nil

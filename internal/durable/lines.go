@@ -24,18 +24,18 @@ type Lines struct {
 func (l Lines) Append(line []byte) error {
 	file, err := os.OpenFile(l.Path, os.O_RDWR|os.O_APPEND|os.O_CREATE, l.Mode)
 	if err != nil {
-		return Plainly(err)
+		return plainly(err)
 	}
 	defer func() { file.Close() }()
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
-		return Plainly(err)
+		return plainly(err)
 	}
 	text := append(append([]byte{}, line...), '\n')
 	last := []byte{'\n'}
 	if size > 0 {
 		if _, err := file.ReadAt(last, size-1); err != nil {
-			return Plainly(err)
+			return plainly(err)
 		}
 	}
 	switch {
@@ -48,13 +48,13 @@ func (l Lines) Append(line []byte) error {
 		}
 		file.Close()
 		if file, err = os.OpenFile(l.Path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, l.Mode); err != nil {
-			return Plainly(err)
+			return plainly(err)
 		}
 	case last[0] != '\n':
 		text = append([]byte{'\n'}, text...)
 	}
 	_, err = file.Write(text)
-	return Plainly(err)
+	return plainly(err)
 }
 
 // rotate renames the file and those before it.
@@ -62,7 +62,7 @@ func (l Lines) rotate() error {
 	all := append([]string{l.Path}, l.Older...)
 	for i := len(all) - 1; i > 0; i-- {
 		if err := os.Rename(all[i-1], all[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("rotating %s: %w", l.Path, Plainly(err))
+			return fmt.Errorf("rotating %s: %w", l.Path, plainly(err))
 		}
 	}
 	return nil

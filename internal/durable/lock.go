@@ -56,45 +56,34 @@ const pollInterval = 50 * time.Millisecond
 // patience is how long Acquire waits before it reports that.
 const patience = time.Second
 
-// lockFile opens a file and tries to lock it at intervals until that succeeds, or the context ends: then the error is
-// that of busy.
-func lockFile(ctx context.Context, path string, interval time.Duration, try, busy func(*os.File) error) (*os.File, error) {
+// Acquire takes the lock at path. It waits until the context ends; then the error is a *HeldError. If that takes
+// longer than a second, it calls waiting once with the holder, or nil if the holder left no note; waiting may be nil.
+// The file remains when the lock is released.
+func Acquire(ctx context.Context, path, command string, waiting func(*Holder)) (*Lock, error) {
+	tell := time.After(patience)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}
 	for {
-		err := try(file)
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return file, nil
+			break
 		}
-		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EINTR) {
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 			file.Close()
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 		select {
 		case <-ctx.Done():
 			defer file.Close()
-			return nil, busy(file)
-		case <-time.After(interval):
+			return nil, &HeldError{Path: path, By: readHolder(file)}
+		case <-tell:
+			if waiting != nil {
+				waiting(readHolder(file))
+			}
+		case <-time.After(pollInterval):
 		}
-	}
-}
-
-// Acquire takes the lock at path. It waits until the context ends; then the error is a *HeldError. If that takes
-// longer than a second, it calls waiting once with the holder, or nil if the holder left no note; waiting may be nil.
-// The file remains when the lock is released.
-func Acquire(ctx context.Context, path, command string, waiting func(*Holder)) (*Lock, error) {
-	begun := time.Now()
-	file, err := lockFile(ctx, path, pollInterval, func(file *os.File) error {
-		if waiting != nil && time.Since(begun) >= patience {
-			waiting(readHolder(file))
-			waiting = nil
-		}
-		return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}, func(file *os.File) error { return &HeldError{Path: path, By: readHolder(file)} })
-	if err != nil {
-		return nil, err
 	}
 	lock := &Lock{file: file}
 	_ = lock.sign(command) // the note is optional: without it, for example on a full disk, the lock is valid
@@ -175,13 +164,25 @@ const bytePoll = 5 * time.Millisecond
 // LockByte locks one byte of the file at path. It waits until the context ends; then the error is a *BusyError. One
 // file holds any number of locks, so names in requests create no files. Closing the returned value releases the lock.
 func LockByte(ctx context.Context, path string, at int64) (io.Closer, error) {
-	// The lock belongs to the open file, not to the process: agents of a test wait for each other, too.
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: at, Len: 1}
-	file, err := lockFile(ctx, path, bytePoll,
-		func(file *os.File) error { return unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &lock) },
-		func(*os.File) error { return &BusyError{path} })
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening the lock: %w", err)
 	}
-	return file, nil
+	for {
+		// The lock belongs to the open file, not to the process: agents of a test wait for each other, too.
+		err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: at, Len: 1})
+		if err == nil {
+			return file, nil
+		}
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EINTR) {
+			file.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		select {
+		case <-ctx.Done():
+			file.Close()
+			return nil, &BusyError{path}
+		case <-time.After(bytePoll):
+		}
+	}
 }

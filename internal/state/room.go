@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-
-	"cosplay/internal/durable"
 )
 
 // Room is the approximate size, in bytes, of what a run writes besides the backup and the state.
@@ -54,13 +52,22 @@ func (s Store) Writable(needed Room) error {
 		return s.unwritable(err)
 	}
 	if err := fill(trial, room); err != nil {
-		return fmt.Errorf("there is no room for state and journal in %s, about %d KiB: %w. Nothing was changed. Make room, or put the state elsewhere with --state", dir, room>>10, durable.Plainly(err))
+		return fmt.Errorf("there is no room for state and journal in %s, about %d KiB: %w. Nothing was changed. Make room, or put the state elsewhere with --state", dir, room>>10, plainly(err))
 	}
 	return nil
 }
 
 func (s Store) unwritable(err error) error {
-	return fmt.Errorf("the state %s could not be written: %w. Nothing was changed. Make its folder writable, or put the state elsewhere with --state", s.Path, durable.Plainly(err))
+	return fmt.Errorf("the state %s could not be written: %w. Nothing was changed. Make its folder writable, or put the state elsewhere with --state", s.Path, plainly(err))
+}
+
+// plainly drops the name of a file that users never see.
+func plainly(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }
 
 // fill reserves bytes on the disk, by writing them if the file system cannot reserve them.

@@ -37,6 +37,8 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	if v.Plan.Diff.NotAsApplied() {
 		p.unfinished(v)
 		p.next(suggest(repairedBy(v.Plan.Diff), v.Flags))
+	} else if len(v.Notes) == 0 {
+		return // an empty write fails on a full disk
 	}
 	p.flush(w)
 }

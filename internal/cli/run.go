@@ -353,6 +353,7 @@ func (o *once) remove(ctx context.Context) error {
 	begun, used := time.Now(), o.Used(o.prior, resource.Live{})
 	reports := o.Reports(o.prior, used)
 	for a, use := range used { // the exit code says more than the programs do
+		use = reports[a].Discount(use)
 		use.WentOn = o.result.Ran && o.result.Code == 0 && !reports[a].AnyRanOut() && use.OutOfMemory > use.Overcome
 		used[a] = use
 	}

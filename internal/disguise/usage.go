@@ -136,8 +136,8 @@ func LastUse(path string) resource.Use {
 		return resource.Use{}
 	}
 	last := u.Use()
-	if last.RanOut() > 0 {
-		report, _ := ReadReport(filepath.Dir(path)) // without one, nothing more is known
+	report, _ := ReadReport(filepath.Dir(path)) // without one, nothing more is known
+	if last = report.Discount(last); last.RanOut() > 0 {
 		last = report.Explain(last)
 	}
 	last.NowBytes, last.PeaksMiB = 0, nil

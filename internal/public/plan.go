@@ -282,7 +282,7 @@ type Usage struct {
 	NeedMiB     int    `json:"need_mib,omitempty"`     // if memory ran out: what is needed at least, MiB, where PyTorch's error shows it
 	Fits        string `json:"fits,omitempty"`         // the smallest target with room for the peak
 	FitsAlike   string `json:"fits_alike,omitempty"`   // the smallest for the use of the session's target, gaming or professional, if it is another
-	DoesNotFit  string `json:"does_not_fit,omitempty"` // the largest target without; absent where programs got over errors of memory
+	DoesNotFit  string `json:"does_not_fit,omitempty"` // the largest target that is too small; absent where none is, or it is not known
 	NextLarger  string `json:"next_larger,omitempty"`  // if memory ran out: the smallest target with more, which can still be too small
 	Words       string `json:"words"`                  // the same in a sentence
 }

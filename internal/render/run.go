@@ -94,11 +94,14 @@ func judge(used map[resource.Address]resource.Use, own targets, all func() []res
 
 // verdicts are those on the sessions of the state.
 func (v StatusView) verdicts() []judged {
-	own := targets{}
+	own, used := targets{}, maps.Clone(v.Used)
 	for _, s := range v.Prior.Sessions {
 		own[s.Address] = s.Target
 	}
-	return judge(v.Used, own, v.Targets)
+	for a, use := range used {
+		used[a] = v.Reports[a].Discount(use)
+	}
+	return judge(used, own, v.Targets)
 }
 
 // ended are the verdicts on the sessions whose containers a run removed.

@@ -11,6 +11,8 @@ type Use struct {
 	WentOn  bool `json:"went_on,omitempty"`  // no program ended because of the requests that failed: it asked for less
 	NeedMiB int  `json:"need_mib,omitempty"` // what was in use at such a request, and the request; 0 if unknown
 
+	CacheMiB int `json:"-"` // of the peak, what PyTorch may have kept without a tensor in it, and returns under pressure
+
 	// Of sessions that exist:
 	NowBytes int64 `json:"-"` // of programs that run
 	PeaksMiB []int `json:"-"` // of each device
@@ -41,6 +43,21 @@ func (r Report) Explain(u Use) Use {
 		failed = failed || p.Failure != "" // also an error that the program raised instead
 	}
 	u.WentOn = met && !failed && r.Earlier == 0
+	return u
+}
+
+// Discount adds to the use of a session what of its peak may be PyTorch's cache: all of it, if the report has left out
+// programs.
+func (r Report) Discount(u Use) Use {
+	cache := 0
+	for _, p := range r.Programs {
+		for _, d := range p.Devices {
+			cache += d.Reserved - d.Allocated
+		}
+	}
+	if u.CacheMiB = min(cache>>20, u.PeakMiB); r.Earlier > 0 {
+		u.CacheMiB = u.PeakMiB
+	}
 	return u
 }
 

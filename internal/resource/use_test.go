@@ -6,6 +6,29 @@ import (
 	"cosplay/internal/resource"
 )
 
+// TestDiscount: of a peak, what PyTorch reserved beyond its tensors may be cache, and all of it where programs are not in
+// the report.
+func TestDiscount(t *testing.T) {
+	const mib = 1 << 20
+	program := func(allocated, reserved int) resource.ProgramReport {
+		return resource.ProgramReport{Devices: []resource.DevicePeak{{Allocated: allocated * mib, Reserved: reserved * mib}}}
+	}
+	for name, test := range map[string]struct {
+		report resource.Report
+		cache  int
+	}{
+		"no program":       {},
+		"a program":        {resource.Report{Programs: []resource.ProgramReport{program(3500, 5800)}}, 2300},
+		"two programs":     {resource.Report{Programs: []resource.ProgramReport{program(3500, 5800), program(100, 300)}}, 2500},
+		"one after others": {resource.Report{Programs: []resource.ProgramReport{program(0, 5000), program(0, 5000)}}, 5900},
+		"an earlier one":   {resource.Report{Programs: []resource.ProgramReport{program(100, 300)}, Earlier: 1}, 5900},
+	} {
+		if got := test.report.Discount(resource.Use{PeakMiB: 5900}).CacheMiB; got != test.cache {
+			t.Errorf("%s: %d MiB, want %d", name, got, test.cache)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	const mib = 1 << 20
 	program := func(refusals, used, requested int, failure string) resource.ProgramReport {

@@ -18,7 +18,8 @@ type Verdict struct {
 	Own        resource.Target  // the session's target
 	Fits       *resource.Target // a smallest GPU with room for the peak; nil if memory ran out
 	FitsAlike  *resource.Target // the same of the GPUs for the use of the target; nil if they have none as small
-	DoesNotFit *resource.Target // a largest GPU without room for the peak; nil if even the smallest has it, or it is not known
+	DoesNotFit *resource.Target // a largest GPU that is too small; nil if none is, or it is not known
+	Less       bool             // a GPU without room for the peak may be large enough
 	NextLarger *resource.Target // if memory ran out: a smallest GPU with what is known to be needed; nil if there is none
 }
 
@@ -47,9 +48,16 @@ func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict
 	if forGames(*v.Fits) != forGames(own) {
 		v.FitsAlike = nearest(own, smallest(alike(own, candidates), room))
 	}
-	if use.OutOfMemory == 0 { // else it may get over such an error on a smaller GPU, too
-		v.DoesNotFit = nearest(own, largest(all, func(t resource.Target) bool { return t.MemoryMiB < use.PeakMiB && size(t) < size(*v.Fits) }))
+	below := func(mib int) *resource.Target {
+		return nearest(own, largest(all, func(t resource.Target) bool { return t.MemoryMiB < mib && size(t) < size(*v.Fits) }))
 	}
+	if use.OutOfMemory > 0 { // it may get over such an error on a smaller GPU, too
+		v.Less = true
+		return v, true
+	}
+	v.DoesNotFit = below(use.PeakMiB - use.CacheMiB)
+	next := below(use.PeakMiB)
+	v.Less = next != nil && (v.DoesNotFit == nil || size(*next) > size(*v.DoesNotFit))
 	return v, true
 }
 
@@ -128,7 +136,7 @@ func (v Verdict) String() string {
 	if v.FitsAlike != nil {
 		words += "; of the " + use(v.Own) + " GPUs, " + v.orLarger(*v.FitsAlike)
 	}
-	if v.OutOfMemory > 0 {
+	if v.Less {
 		words += "; cosplay fits -- COMMAND finds out whether less is enough"
 	}
 	return words

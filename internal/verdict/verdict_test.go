@@ -84,6 +84,11 @@ func TestVerdictOfPrograms(t *testing.T) {
 			"peaked at 5900 of 6144 MiB (out of memory 3 times, and got over it); would fit an RTX 2060 or larger; cosplay fits -- COMMAND finds out whether less is enough", ""},
 		{resource.Use{PeakMiB: 5900, OutOfMemory: 1, NeedMiB: 20000},
 			"ran out of memory once: 6144 MiB are not enough, at least 20000 MiB are needed; cosplay fits -- COMMAND finds the card", "rtx-4000-sff-ada"},
+		{resource.Use{PeakMiB: 5900, CacheMiB: 1500}, "peaked at 5900 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)", ""},
+		{resource.Use{PeakMiB: 5900, CacheMiB: 2500},
+			"peaked at 5900 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1060 3GB (3072 MiB); cosplay fits -- COMMAND finds out whether less is enough", ""},
+		{resource.Use{PeakMiB: 5900, CacheMiB: 5900},
+			"peaked at 5900 of 6144 MiB; would fit an RTX 2060 or larger; cosplay fits -- COMMAND finds out whether less is enough", ""},
 		{resource.Use{PeakMiB: 5900, OutOfMemory: 1, NeedMiB: 6000}, "ran out of memory once: 6144 MiB are not enough; cosplay fits -- COMMAND finds the card", "rtx-2060-super"},
 		{resource.Use{OutOfMemory: 1, NeedMiB: 300000}, "ran out of memory once: 6144 MiB are not enough, at least 300000 MiB are needed, and no GPU of the catalog has that much", ""},
 	} {

@@ -118,6 +118,10 @@ func TestLastUse(t *testing.T) {
 	if used, want := disguise.LastUse(path), (resource.Use{PeakMiB: 5813, OutOfMemory: 2}); !reflect.DeepEqual(used, want) {
 		t.Errorf("it used %+v, want %+v", used, want)
 	}
+	write(t, filepath.Join(s.dir, disguise.ReportFile), slot("{}")+slot(`{"v":1,"id":"a","pid":7,"devices":{"0":[1048576,4194304]}}`))
+	if used := disguise.LastUse(path); used.CacheMiB != 3 {
+		t.Errorf("its cache was %d MiB, want 3", used.CacheMiB)
+	}
 	check(t, os.Truncate(path, 100))
 	for _, path := range []string{path, path + ".none"} {
 		if used := disguise.LastUse(path); !used.IsZero() {

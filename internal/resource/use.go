@@ -55,7 +55,7 @@ func (r Report) Discount(u Use) Use {
 			cache += d.Reserved - d.Allocated
 		}
 	}
-	if u.CacheMiB = min(cache>>20, u.PeakMiB); r.Earlier > 0 {
+	if u.CacheMiB = max(0, min(cache>>20, u.PeakMiB)); r.Earlier > 0 {
 		u.CacheMiB = u.PeakMiB
 	}
 	return u

@@ -17,11 +17,12 @@ func TestDiscount(t *testing.T) {
 		report resource.Report
 		cache  int
 	}{
-		"no program":       {},
-		"a program":        {resource.Report{Programs: []resource.ProgramReport{program(3500, 5800)}}, 2300},
-		"two programs":     {resource.Report{Programs: []resource.ProgramReport{program(3500, 5800), program(100, 300)}}, 2500},
-		"one after others": {resource.Report{Programs: []resource.ProgramReport{program(0, 5000), program(0, 5000)}}, 5900},
-		"an earlier one":   {resource.Report{Programs: []resource.ProgramReport{program(100, 300)}, Earlier: 1}, 5900},
+		"no program":            {},
+		"a program":             {resource.Report{Programs: []resource.ProgramReport{program(3500, 5800)}}, 2300},
+		"two programs":          {resource.Report{Programs: []resource.ProgramReport{program(3500, 5800), program(100, 300)}}, 2500},
+		"one after others":      {resource.Report{Programs: []resource.ProgramReport{program(0, 5000), program(0, 5000)}}, 5900},
+		"less than its tensors": {resource.Report{Programs: []resource.ProgramReport{program(300, 100)}}, 0},
+		"an earlier one":        {resource.Report{Programs: []resource.ProgramReport{program(100, 300)}, Earlier: 1}, 5900},
 	} {
 		if got := test.report.Discount(resource.Use{PeakMiB: 5900}).CacheMiB; got != test.cache {
 			t.Errorf("%s: %d MiB, want %d", name, got, test.cache)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"cosplay/internal/agent"
 	"cosplay/internal/durable"
 	"cosplay/internal/public"
@@ -23,12 +25,13 @@ import (
 )
 
 // At the moment of a number, counted from 1, the tests' cosplay dies by SIGKILL,
-// gets signals, or finds its disk full; so does its agent, which counts its own,
-// but it only dies. Or the moments are listed in a file.
+// gets signals, waits until its terminal hangs up, or finds its disk full; so does its
+// agent, which counts its own, but it only dies. Or the moments are listed in a file.
 const (
 	diesAt      = "COSPLAY_TEST_DIES_AT"
 	agentDiesAt = "COSPLAY_TEST_AGENT_DIES_AT"
 	signalsAt   = "COSPLAY_TEST_SIGNALS_AT" // "20 INT" or, for one after the other, "20 INT TERM"
+	hangsUpAt   = "COSPLAY_TEST_HANGS_UP_AT"
 	fullAt      = "COSPLAY_TEST_FULL_AT"
 	listsIn     = "COSPLAY_TEST_MOMENTS"
 
@@ -47,6 +50,7 @@ func followMoments() {
 	happens := map[string]func(words []string){
 		diesAt:    func([]string) { die() },
 		signalsAt: signalled,
+		hangsUpAt: func([]string) { awaitHangUp() },
 		fullAt:    func([]string) { fillDisk() },
 	}
 	if len(os.Args) > 1 && os.Args[1] == "agent" {
@@ -88,6 +92,14 @@ func signalled(names []string) {
 	if len(names) > 1 && names[1] != "HUP" {
 		select {}
 	}
+}
+
+// awaitHangUp waits until the terminal of this process hangs up, and leaves time to handle the signal.
+func awaitHangUp() {
+	for term.IsTerminal(0) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	time.Sleep(200 * time.Millisecond)
 }
 
 // fillDisk leaves no room on the disk of the project's folder.

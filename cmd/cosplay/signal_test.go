@@ -96,6 +96,7 @@ func TestHangUp(t *testing.T) {
 	p := newProject(t, fleet)
 	p.run("plan")
 	fresh := p.copyOf()
+	half := len(p.moments("apply", "--auto-approve", "--parallelism", "1")) / 2
 	for _, test := range []struct {
 		trap string
 		code int
@@ -104,7 +105,7 @@ func TestHangUp(t *testing.T) {
 		apply := p.command("apply", "--auto-approve", "--parallelism", "1")
 		inner := `trap ` + test.trap + ` HUP; "$0" "$@"; echo $? >code`
 		leader := exec.Command("sh", append([]string{"-c", `sh -c "$@"; true`, "sh", inner, apply.Path}, apply.Args[1:]...)...)
-		leader.Dir, leader.Env = apply.Dir, apply.Env
+		leader.Dir, leader.Env = apply.Dir, append(apply.Environ(), hangsUpAt+"="+strconv.Itoa(half))
 		terminal, err := pty.Start(leader)
 		if err != nil {
 			t.Fatal(err)

@@ -243,18 +243,23 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 // checkSlice refuses a profile of a MIG slice for a session that gets no such slice.
 func (r *reporter) checkSlice(s *Session) {
 	at := s.Ranges.At("slice")
-	switch divides := (resource.Slice{Profile: s.Slice}).Divides(); {
+	profile, slot := resource.CutSlot(s.Slice)
+	switch divides := (resource.Slice{Profile: profile}).Divides(); {
 	case s.Slice == "":
 	case s.Fraction > 0:
 		r.complain(at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two.")
 	case s.GPUs > 1:
 		r.complain(at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
+	case slot >= 0 && !s.Ranges.has("gpu"):
+		r.complain(at, "a slot is of a GPU, and \"gpu\" is missing", "Say which GPU, like gpu = 0, or write slice = %q, and cosplay chooses GPU and slot.", profile)
+	case slot >= 0 && s.Sharing == resource.SharingMPS:
+		r.complain(at, "cosplay chooses the slices that MPS divides", "Write slice = %q, or another sharing.", profile)
 	case s.Sharing == resource.SharingExclusive:
 		r.complain(at, fmt.Sprintf("a session with sharing = %q has no slice", s.Sharing), "Leave out slice, or sharing.")
 	case (s.Sharing == resource.SharingTime || s.Sharing == resource.SharingMPS) && divides:
-		r.complain(at, "a compute instance smaller than its GPU instance is not shared by time slices or MPS", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: s.Slice}.Instance().Profile)
+		r.complain(at, "a compute instance smaller than its GPU instance is not shared by time slices or MPS", "Write slice = %q, or sharing = \"compute-instance\".", resource.Slice{Profile: profile}.Instance().Profile)
 	case s.Sharing == resource.SharingCompute && !divides:
-		r.complain(at, fmt.Sprintf("a %s leaves no part of its GPU instance to others", s.Slice), "Write a compute instance, like slice = %q, or leave out sharing.", resource.DividedProfile(1, s.Slice))
+		r.complain(at, fmt.Sprintf("a %s leaves no part of its GPU instance to others", profile), "Write a compute instance, like slice = %q, or leave out sharing.", resource.DividedProfile(1, profile))
 	}
 }
 

@@ -293,10 +293,10 @@ func (v value) sharing() (resource.Sharing, bool) {
 	return kind, ok
 }
 
-// profileForm is that of the profiles of MIG slices: 1g.18gb, 1g.18gb+me, 1c.2g.35gb.
-var profileForm = pattern.Of(`^([1-9]c\.)?[1-9]g\.[1-9][0-9]*gb([+-][a-z.+-]+)?$`)
+// profileForm is that of the profiles of MIG slices, with or without a slot: 1g.18gb, 1g.18gb+me, 1c.2g.35gb, 1g.18gb@4.
+var profileForm = pattern.Of(`^([1-9]c\.)?[1-9]g\.[1-9][0-9]*gb([+-][a-z.+-]+)?(@(0|[1-9][0-9]?))?$`)
 
-// profile reads the profile of a MIG slice. Whether a GPU has it is known only where the GPU is.
+// profile reads the profile of a MIG slice and its slot. Whether a GPU has them is known only where the GPU is.
 func (v value) profile() (string, bool) {
 	typed, ok := v.text()
 	if !ok {
@@ -304,7 +304,7 @@ func (v value) profile() (string, bool) {
 	}
 	name := strings.ToLower(strings.TrimPrefix(strings.TrimSpace(typed), "MIG "))
 	if !profileForm().MatchString(name) {
-		v.wrong(fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write the name of a profile, like \"1g.18gb\" or \"1c.2g.35gb\". nvidia-smi mig -lgip and -lcip list them.")
+		v.wrong(fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write the name of a profile, like \"1g.18gb\" or \"1c.2g.35gb\", or one with a slot, like \"1g.18gb@4\". nvidia-smi mig -lgip, -lcip and -lgipp list them.")
 		return "", false
 	}
 	return name, true

@@ -22,6 +22,7 @@ type class struct {
 	single   bool    // each is one device of a session with several
 	model    string  // of the GPUs of sessions with several devices, "" for one
 	slice    string  // the profile that the configuration names, or ""
+	slot     int     // and where it starts, or -1
 	waiting  []int   // requests without a slice, by address
 	accepted int     // how many of them fit; the rest are refused
 

@@ -26,7 +26,8 @@ type card struct {
 	GPU
 	model     *gpuModel
 	occupants []occupant
-	clockMHz  int // the clock chosen for all of them
+	clockMHz  int  // the clock chosen for all of them
+	pinned    bool // some are new, at slots that the configuration names
 }
 
 // occupant is a session that already has a slice on a card.
@@ -35,6 +36,7 @@ type occupant struct {
 	class   *class
 	slice   resource.Slice
 	limit   int64 // the largest error that newcomers may cause for it
+	pinned  bool  // it is new, at a slot that the configuration names
 }
 
 // newFleet returns a fleet in which nothing is placed. models are those of another fleet of the same GPUs and sessions,
@@ -46,7 +48,8 @@ func newFleet(gpus []GPU, requests []Request, by squeeze, models []*gpuModel) *f
 	for _, r := range f.requests {
 		k := keyOf(r)
 		if known[k] == nil {
-			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), single: r.single, slice: r.Want.Slice, over: r.Want.Oversubscribe, fraction: r.Want.Fraction, squeeze: by}
+			profile, slot := resource.CutSlot(r.Want.Slice)
+			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), single: r.single, slice: profile, slot: slot, over: r.Want.Oversubscribe, fraction: r.Want.Fraction, squeeze: by}
 			if r.single {
 				known[k].devices = 1
 			}
@@ -65,8 +68,7 @@ func (c *card) compare(o *card) int {
 	return cmp.Or(cmp.Compare(c.Host, o.Host), cmp.Compare(c.Index, o.Index), cmp.Compare(c.UUID, o.UUID))
 }
 
-// settle places the sessions whose slice is given and sorts the GPUs: first those that the project uses, then those
-// that no other process uses.
+// settle places the sessions that stay in their slices.
 func (f *fleet) settle() {
 	type place struct{ host, uuid string }
 	byPlace := map[place]*card{}
@@ -98,6 +100,11 @@ func (f *fleet) settle() {
 			slices.SortStableFunc(c.waiting, func(a, b int) int { return cmp.Compare(f.requests[a].device, f.requests[b].device) })
 		}
 	}
+	f.sortCards()
+}
+
+// sortCards sorts the GPUs: first those that the project uses, then those that no other process uses.
+func (f *fleet) sortCards() {
 	rank := func(c *card) (rank int) {
 		if len(c.occupants) == 0 {
 			rank += 2
@@ -112,7 +119,10 @@ func (f *fleet) settle() {
 
 // problem returns why a session cannot be in a slice, or "".
 func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
+	_, slot := resource.CutSlot(r.Want.Slice)
 	switch {
+	case slot >= 0 && slot != at.Start:
+		return fmt.Sprintf("it is to be at slot %d", slot)
 	case at.Host != r.Want.Host || r.Want.GPU != "" && r.Want.GPU != at.GPU:
 		return "it is to run on another GPU"
 	case c == nil:

@@ -105,39 +105,51 @@ func (c *card) loosen(newcomers []occupant, clock int) {
 	}
 }
 
-// restingClock returns the clock of a GPU without newcomers: its present clock if it suits, otherwise the best one
-// for the sessions on it.
+// restingClock returns the clock of a GPU without packed newcomers: its present clock if nothing is new on it, otherwise
+// the best one for the sessions on it; 0 if none keeps them within their fit blocks' limits.
 func (c *card) restingClock() int {
-	if clock, ok := c.clockNow(); ok || len(c.occupants) == 0 {
+	clock, known := c.clockNow()
+	if known && !c.pinned || len(c.occupants) == 0 {
 		return clock
 	}
-	costs, best, least := c.occupantCosts(), 0, int64(math.MaxInt64)
+	may := c.suitable()
+	if !c.pinned {
+		may = c.clocksWithin(func(s occupant) int64 { return s.class.maxError() })
+	}
+	if best := c.bestClock(may); best >= 0 {
+		return c.model.clocks[best]
+	}
+	return 0
+}
+
+// bestClock returns the index of the clock, among those that may be chosen, at which the largest error over what a session
+// accepts is the smallest; -1 if none may be.
+func (c *card) bestClock(may []bool) int {
+	costs, best, least := c.occupantCosts(), -1, int64(math.MaxInt64)
 	for i := range costs {
 		over := int64(0)
 		for _, s := range c.occupants {
 			first, _ := c.errorsOf(s)
 			over = max(over, first[i]-s.class.limit(0))
-			if first[i] > s.class.maxError() {
-				over = impossible
-			}
 		}
-		if over < least || over == least && costs[i].compare(costs[best]) < 0 {
+		if may[i] && (best < 0 || over < least || over == least && costs[i].compare(costs[best]) < 0) {
 			best, least = i, over
 		}
 	}
-	if least == impossible {
-		return 0
-	}
-	return c.model.clocks[best]
+	return best
 }
 
 // suitable reports for each clock whether it keeps the errors of all sessions on the card within their limits.
 func (c *card) suitable() []bool {
+	return c.clocksWithin(func(s occupant) int64 { return s.limit })
+}
+
+func (c *card) clocksWithin(limit func(occupant) int64) []bool {
 	ok := slices.Repeat([]bool{true}, len(c.model.clocks))
 	for _, s := range c.occupants {
 		first, _ := c.errorsOf(s)
 		for clock := range ok {
-			ok[clock] = ok[clock] && first[clock] <= s.limit
+			ok[clock] = ok[clock] && first[clock] <= limit(s)
 		}
 	}
 	return ok

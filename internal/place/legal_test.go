@@ -198,7 +198,7 @@ func misplaced(g GPU, q Request, p Placed, clock int, complain func(string, ...a
 	if !may[q.Want.Sharing] {
 		complain("%s wants %q and has %s", p.Address, q.Want.Sharing, p.Slice)
 	}
-	if q.Want.Slice != "" && q.Want.Slice != p.Slice.Profile {
+	if q.Want.Slice != "" && q.Want.Slice != p.Slice.Profile && q.Want.Slice != fmt.Sprintf("%s@%d", p.Slice.Profile, p.Slice.Start) {
 		complain("%s wants a %s and has %s", p.Address, q.Want.Slice, p.Slice)
 	}
 	if q.Kept != nil && *q.Kept != p.Slice && !slices.Contains(q.KeptMore, p.Slice) {

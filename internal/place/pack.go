@@ -223,7 +223,7 @@ func (p *packer) rowsOf(b *gpuModel, c *class) []uint32 {
 	}
 	rows := make([]uint32, len(b.clocks))
 	for row, errors := range b.chart(c).first {
-		if !b.offers(c, row) {
+		if !b.offers(c, row) || c.slot >= 0 { // what has a slot is not packed
 			continue
 		}
 		for clock, e := range errors {

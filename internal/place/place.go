@@ -2,7 +2,7 @@
 // function of values: the same fleet and the same sessions give the same placement in any order, and a placement that
 // is passed in again as Kept does not change.
 //
-// In order of importance: running sessions stay in place; hard limits hold (memory, max_error, legal MIG placements,
+// In order of importance: running sessions stay in place; those whose slots are named get these; hard limits hold (memory, max_error, legal MIG placements,
 // foreign slices and processes); as few GPUs as possible, provided that a shared clock costs no session more than its
 // tolerance over its error alone; the smallest error beyond a tolerance; the smallest slices; the smallest error; the
 // least fragmentation.
@@ -107,6 +107,7 @@ func Place(gpus []GPU, requests []Request) Result {
 func (f *fleet) place() Result {
 	f.settle()
 	f.measure()
+	f.pin()
 	f.give(f.pack())
 	return f.result()
 }

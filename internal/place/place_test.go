@@ -51,6 +51,9 @@ func TestGolden(t *testing.T) {
 		return func(q *Request) { q.Want.Fit.MaxError = &e }
 	}
 	pinned := func(uuid string) func(*Request) { return func(q *Request) { q.Want.GPU = uuid } }
+	at := func(slice string) func(*Request) {
+		return func(q *Request) { q.Want.GPU, q.Want.Slice = "GPU-lab0", slice }
+	}
 
 	cases := []struct {
 		name     string
@@ -58,6 +61,14 @@ func TestGolden(t *testing.T) {
 		requests []Request
 	}{
 		{"one", rack("lab", "h200"), ask("lab", "worker", 1, "2060")},
+		{"slot", rack("lab", "h200", "h200"), join(with(ask("lab", "mine", 1, "2060"), at("1g.18gb@4")), ask("lab", "other", 7, "2060"))},
+		{"slot-of-two", rack("lab", "h200"), with(ask("lab", "mine", 2, "2060"), at("1g.18gb@4"))},
+		{"slot-of-none", rack("lab", "h200"), with(ask("lab", "mine", 1, "3090"), at("3g.71gb@1"))},
+		{"slot-too-small", rack("lab", "h200"), with(ask("lab", "mine", 1, "3090"), at("1g.18gb@1"))},
+		{"slot-beside-others", rackWith(besideOthers, "h200"), join(with(ask("lab", "mine", 1, "2060"), at("1g.18gb@4")), with(ask("lab", "free", 1, "2060"), at("1g.18gb@3")))},
+		{"slot-of-part", rack("lab", "h200"), join(with(ask("lab", "mine", 1, "1060"), at("1c.2g.35gb@2")), ask("lab", "big", 1, "3090"))},
+		{"slots-of-targets", rack("lab", "h200"), join(with(ask("lab", "large", 1, "3090"), at("3g.71gb@4")), with(ask("lab", "small", 1, "1660"), at("1g.18gb@0")))},
+		{"slots-within", rack("lab", "h200"), with(join(with(ask("lab", "large", 1, "3090"), at("3g.71gb@4")), with(ask("lab", "small", 1, "1660"), at("1g.18gb@0"))), atMost(0.05))},
 		{"two", rack("lab", "h200"), ask("lab", "worker", 2, "2060")},
 		{"seven", rack("lab", "h200"), ask("lab", "worker", 7, "2060")},
 		{"eighth-refused", rack("lab", "h200"), ask("lab", "worker", 8, "2060")},

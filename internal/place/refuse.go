@@ -140,6 +140,25 @@ const noParts = "its driver offers no slice that is a part of a GPU instance"
 // obstacle returns what keeps one more session of a class off a GPU and, unless the cause is lack of room, how to
 // remove the obstacle.
 func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
+	if why, cure = c.unsuited(cl); why != "" {
+		return why, cure
+	}
+	near := c.rowsFor(cl, cl.maxError())
+	smallest := near[len(near)-1]
+	if len(near) > 1 && smallest == c.model.whole() {
+		smallest = near[len(near)-2]
+	}
+	switch {
+	case smallest == c.model.whole():
+		return c.whyNotWhole(len(c.occupants)), ""
+	case cl.slot >= 0 && c.canTakeSlices():
+		return f.whyNotThere(c, cl)
+	}
+	return c.whyNoSlice(smallest)
+}
+
+// unsuited returns why a GPU does not suit a class however much room it has, and how to change that; "" if it does.
+func (c *card) unsuited(cl *class) (why, cure string) {
 	if len(c.model.clocks) == 0 {
 		return "it reports no SM clock", "baseline_clock in the host block"
 	}
@@ -192,14 +211,7 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		return fmt.Sprintf("foreign processes use it, so its MIG mode cannot be switched on, and a session would get the whole of it beside them, with an error of at least %d %%", percentUp(error)),
 			fmt.Sprintf("to stop those processes, or fit { max_error = \"%d%%\" } to accept that error", percentUp(error))
 	}
-	smallest := near[len(near)-1]
-	if len(near) > 1 && smallest == c.model.whole() {
-		smallest = near[len(near)-2]
-	}
-	if smallest == c.model.whole() {
-		return c.whyNotWhole(len(c.occupants)), ""
-	}
-	return c.whyNoSlice(smallest)
+	return "", ""
 }
 
 // leastPercent is the smallest part of the SMs of a whole GPU that a class gets at any clock.
@@ -331,6 +343,9 @@ func (f *fleet) moreRoom(cl *class, refused []resource.Address) (ways []string) 
 		if placed /= cl.devices; placed > 0 {
 			ways = append(ways, fmt.Sprintf("count = %d for session.%s", placed, first.Name))
 		}
+	}
+	if cl.slot >= 0 {
+		return ways
 	}
 	if cl.gpu != "" {
 		ways = append(ways, "gpu left out, for another GPU to be taken")

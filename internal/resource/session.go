@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cosplay/internal/prose"
@@ -20,11 +21,21 @@ type Request struct {
 	Fit    FitOptions `json:"fit"`
 
 	Sharing       Sharing `json:"sharing,omitempty"`
-	Slice         string  `json:"slice,omitempty"`         // the profile of its MIG slice; "" leaves the choice to placement
+	Slice         string  `json:"slice,omitempty"`         // the profile of its MIG slice, and its slot after an @; "" leaves the choice to placement
 	Fraction      float64 `json:"fraction,omitempty"`      // of the host's own GPU, which is the target then
 	Oversubscribe bool    `json:"oversubscribe,omitempty"` // it may share a GPU whose memory is less than the sum of the targets
 
 	GPUs int `json:"gpus,omitempty"` // how many devices it has, each on another GPU; 0 is one
+}
+
+// CutSlot divides the slice that a configuration names: "1g.18gb@4" is a 1g.18gb whose first memory slice is at slot 4. The
+// slot is -1 where none is named, and placement chooses it.
+func CutSlot(slice string) (profile string, slot int) {
+	profile, after, named := strings.Cut(slice, "@")
+	if slot, err := strconv.Atoi(after); named && err == nil {
+		return profile, slot
+	}
+	return profile, -1
 }
 
 // Devices is how many devices the session has.

@@ -23,18 +23,28 @@ import (
 	"cosplay/internal/durable"
 )
 
-// The vendor and class of cosplay's devices: cosplay/session=worker-3.
+// Device is a session's device, by the vendor and the name that CDI gives it: cosplay/session=worker-3.
+type Device struct{ Vendor, Name string }
+
+// The vendors of cosplay's devices: of those for containers that cosplay creates, and of those for the containers of others.
 const (
-	vendor = "cosplay"
-	class  = "session"
+	Own       = "cosplay"
+	ForOthers = "cosplay.dev"
 )
+
+const class = "session"
 
 // Dir is the folder in which engines and NVIDIA's runtime look for specifications that a reboot removes. Their other
 // folder, /etc/cdi, belongs to the administrator.
 const Dir = "/var/run/cdi"
 
-// Qualified returns the name with which a caller requests a session's device from an engine.
-func Qualified(name string) string { return parser.QualifiedName(vendor, class, name) }
+// Qualified returns the name with which a caller requests a device from an engine.
+func (d Device) Qualified() string { return parser.QualifiedName(d.Vendor, class, d.Name) }
+
+// File is the path of a device's specification in a folder.
+func (d Device) File(dir string) string {
+	return filepath.Join(dir, library.GenerateTransientSpecName(d.Vendor, class, d.Name)+".json")
+}
 
 // Edits is everything that CDI adds to a container with the device.
 type Edits struct {
@@ -57,35 +67,29 @@ const (
 	void    = "void"
 )
 
-// Write writes or replaces the specification of a session's device, and returns its path. The bytes do not depend on
-// the order of the edits.
-func Write(dir, name string, e Edits) (path string, err error) {
-	spec, err := specification(name, e)
+// Write writes or replaces the specification of a device. The bytes do not depend on the order of the edits.
+func (d Device) Write(dir string, e Edits) error {
+	data, err := d.Specification(e)
 	if err != nil {
-		return "", fmt.Errorf("the device %s: %w", Qualified(name), err)
-	}
-	data, err := json.MarshalIndent(spec, "", "  ")
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("making the folder of CDI specifications: %w", err)
-	}
-	path = file(dir, name)
-	if err := durable.WriteFile(path, append(data, '\n'), 0o644); err != nil {
-		return "", fmt.Errorf("writing the device %s: %w", Qualified(name), err)
-	}
-	return path, nil
-}
-
-// Remove removes the specification of a session's device if it exists. A running container keeps its devices, but
-// cannot be started again.
-func Remove(dir, name string) error {
-	if err := parser.ValidateDeviceName(name); err != nil {
 		return err
 	}
-	if err := durable.Remove(file(dir, name)); err != nil {
-		return fmt.Errorf("removing the device %s: %w", Qualified(name), err)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the folder of CDI specifications: %w", err)
+	}
+	if err := durable.WriteFile(d.File(dir), data, 0o644); err != nil {
+		return fmt.Errorf("writing the device %s: %w", d.Qualified(), err)
+	}
+	return nil
+}
+
+// Remove removes the specification of a device if it exists. A running container keeps its devices, but cannot be
+// started again.
+func (d Device) Remove(dir string) error {
+	if err := parser.ValidateDeviceName(d.Name); err != nil {
+		return err
+	}
+	if err := durable.Remove(d.File(dir)); err != nil {
+		return fmt.Errorf("removing the device %s: %w", d.Qualified(), err)
 	}
 	return nil
 }
@@ -93,14 +97,20 @@ func Remove(dir, name string) error {
 // Writable reports whether this process can write a specification to a folder. The folder need not exist.
 func Writable(dir string) bool { return durable.CanWriteIn(dir) == nil }
 
-func file(dir, name string) string {
-	return filepath.Join(dir, library.GenerateTransientSpecName(vendor, class, name)+".json")
+// Specification is the content of a device's specification.
+func (d Device) Specification(e Edits) ([]byte, error) {
+	spec, err := d.specification(e)
+	if err != nil {
+		return nil, fmt.Errorf("the device %s: %w", d.Qualified(), err)
+	}
+	data, err := json.MarshalIndent(spec, "", "  ")
+	return append(data, '\n'), err
 }
 
 // specification converts the edits to CDI. CDI's own library validates them, and the specification requires the
 // lowest version that supports them.
-func specification(name string, e Edits) (*specs.Spec, error) {
-	if err := parser.ValidateDeviceName(name); err != nil {
+func (d Device) specification(e Edits) (*specs.Spec, error) {
+	if err := parser.ValidateDeviceName(d.Name); err != nil {
 		return nil, fmt.Errorf("%w; a name has letters and digits, and between them - _ . or : too", err)
 	}
 	if err := e.check(); err != nil {
@@ -130,7 +140,7 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 	if err := (&library.ContainerEdits{ContainerEdits: &edits}).Validate(); err != nil {
 		return nil, err
 	}
-	spec := &specs.Spec{Kind: vendor + "/" + class, Devices: []specs.Device{{Name: name, ContainerEdits: edits}}}
+	spec := &specs.Spec{Kind: d.Vendor + "/" + class, Devices: []specs.Device{{Name: d.Name, ContainerEdits: edits}}}
 	version, err := specs.MinimumRequiredVersion(spec)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func TestGolden(t *testing.T) {
 	}
 	for name, slice := range map[string]Slice{"mig": mig(9, 0), "whole": {GPU: "GPU-1"}} {
 		d, dir := machine(t), t.TempDir()
-		path, err := Write(dir, "worker-3", edits(t, d, slice))
+		path, err := write(dir, "worker-3", edits(t, d, slice))
 		check(t, err)
 		data, err := os.ReadFile(path)
 		check(t, err)
@@ -51,7 +51,7 @@ func TestGolden(t *testing.T) {
 func TestWriteAndRemove(t *testing.T) {
 	d, dir := machine(t), filepath.Join(t.TempDir(), "run", "cdi")
 	e := edits(t, d, mig(9, 0))
-	path, err := Write(dir, "worker-3", e)
+	path, err := write(dir, "worker-3", e)
 	check(t, err)
 	first, err := os.ReadFile(path)
 	check(t, err)
@@ -61,23 +61,23 @@ func TestWriteAndRemove(t *testing.T) {
 	}
 	slices.Reverse(e.Nodes)
 	slices.Reverse(e.Mounts)
-	again, err := Write(dir, "worker-3", e)
+	again, err := write(dir, "worker-3", e)
 	check(t, err)
 	if second, err := os.ReadFile(again); err != nil || again != path || !bytes.Equal(first, second) {
 		t.Errorf("in another order: %s, %v\n%s", again, err, second)
 	}
-	_, err = Write(dir, "worker-4", e)
+	_, err = write(dir, "worker-4", e)
 	check(t, err)
 	if got := devices(t, dir); !slices.Equal(got, []string{"cosplay/session=worker-3", "cosplay/session=worker-4"}) {
 		t.Errorf("found: %q", got)
 	}
 	for range 2 {
-		check(t, Remove(dir, "worker-3"))
+		check(t, named("worker-3").Remove(dir))
 	}
-	if got := devices(t, dir); !slices.Equal(got, []string{Qualified("worker-4")}) {
+	if got := devices(t, dir); !slices.Equal(got, []string{named("worker-4").Qualified()}) {
 		t.Errorf("after the removal: %q", got)
 	}
-	if err := Remove(dir, "../worker-4"); err == nil {
+	if err := named("../worker-4").Remove(dir); err == nil {
 		t.Error("a path was taken for a name")
 	}
 }
@@ -94,7 +94,7 @@ func devices(t *testing.T, dir string) []string {
 
 // TestEdits: a device carries variables and mounts that programs write to.
 func TestEdits(t *testing.T) {
-	path, err := Write(t.TempDir(), "worker-3", Edits{
+	path, err := write(t.TempDir(), "worker-3", Edits{
 		Mounts: []File{{Host: "/a", Container: "/a"}, {Host: "/w", Container: "/workspace", Writable: true}},
 		Env:    map[string]string{"SEED": "14", "CUDA_VISIBLE_DEVICES": "0"},
 	})
@@ -129,7 +129,7 @@ func TestRefused(t *testing.T) {
 		"a node without a host": {"w", Edits{Nodes: []File{{Container: "/dev/null"}}}, "clean absolute path"},
 	} {
 		dir := t.TempDir()
-		if path, err := Write(dir, c.name, c.edits); err == nil || !strings.Contains(err.Error(), c.want) {
+		if path, err := write(dir, c.name, c.edits); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %q, %v; want %q", name, path, err, c.want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {

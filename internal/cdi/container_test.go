@@ -82,7 +82,7 @@ func TestContainer(t *testing.T) {
 		t.Logf("engine %s takes no CDI devices itself; NVIDIA's runtime alone is tried", info.ServerVersion)
 	}
 	d := fakeDriver(t)
-	_, err = Write(specs, "worker-3", d.edits)
+	_, err = write(specs, "worker-3", d.edits)
 	check(t, err)
 	config := container.Config{Image: "tiny", Cmd: []string{"sh", "-c", look}, Hostname: "tiny"}
 	host := container.HostConfig{Binds: probe(t)}
@@ -92,7 +92,7 @@ func TestContainer(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			c, h := config, host
-			w.ask(Qualified("worker-3"), &c, &h)
+			w.ask(named("worker-3").Qualified(), &c, &h)
 			out, err := engine.Run(t, c, h)
 			check(t, err)
 			after := seen(t, out)
@@ -102,7 +102,7 @@ func TestContainer(t *testing.T) {
 				}
 			}
 			c, h = config, host
-			w.ask(Qualified("unknown"), &c, &h)
+			w.ask(named("unknown").Qualified(), &c, &h)
 			if _, err := engine.Run(t, c, h); err == nil || !strings.Contains(err.Error(), w.unknown) {
 				t.Errorf("a device that is not there: %v, want %q", err, w.unknown)
 			}
@@ -115,19 +115,19 @@ func TestContainer(t *testing.T) {
 // it.
 func outlives(t *testing.T, engine *enginetest.Engine, w way, specs string, e Edits) {
 	c, h := container.Config{Image: "tiny", Cmd: []string{"find", "/dev/nvidiactl", "/dev/nvidia1"}}, container.HostConfig{NetworkMode: "none"}
-	w.ask(Qualified("unknown"), &c, &h)
+	w.ask(named("unknown").Qualified(), &c, &h)
 	created, err := engine.Client.ContainerCreate(context.Background(), &c, &h, nil, nil, "")
 	check(t, err)
 	if out, err := engine.Restart(t, created.ID); err == nil {
 		t.Errorf("it started without its device: %s", out)
 	}
 	for range 2 {
-		_, err = Write(specs, "unknown", e)
+		_, err = write(specs, "unknown", e)
 		check(t, err)
 		if out, err := engine.Restart(t, created.ID); err != nil || strings.Count(out, "/dev/nvidia") != 2 {
 			t.Errorf("with its device: %q, %v", out, err)
 		}
-		check(t, Remove(specs, "unknown"))
+		check(t, named("unknown").Remove(specs))
 		if out, err := engine.Restart(t, created.ID); err == nil {
 			t.Errorf("it started again without its device: %s", out)
 		}

@@ -92,3 +92,10 @@ func check(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+func named(name string) Device { return Device{Own, name} }
+
+// write writes the specification of a device, and returns its path.
+func write(dir, name string, e Edits) (string, error) {
+	return named(name).File(dir), named(name).Write(dir, e)
+}

@@ -15,36 +15,41 @@ import (
 	"cosplay/internal/resource"
 )
 
-// WriteDevice writes the specification of a session's CDI device: the nodes of its slices, the driver's libraries with
-// the facades in front, its programs. cuda asks for the disguise of CUDA.
-func (in Sessions) WriteDevice(device string, s resource.Session, given resource.Handle, cuda bool) error {
-	library, err := in.library()
+// WriteDevice writes the specification of a device that gives a container the slices of a session. cuda asks for the
+// disguise of CUDA.
+func (in Sessions) WriteDevice(device cdi.Device, s resource.Session, given resource.Handle, cuda bool) error {
+	edits, err := in.access(s, given, cuda)
 	if err != nil {
 		return err
 	}
-	nodes, err := in.nodes(s, given)
+	return device.Write(in.Specs, edits)
+}
+
+// access is how a device gives access to the slices of a session on hardware: their nodes, the driver's libraries with the
+// facades in front, its programs.
+func (in Sessions) access(s resource.Session, given resource.Handle, cuda bool) (e cdi.Edits, err error) {
+	library, err := in.library()
 	if err != nil {
-		return err
+		return e, err
+	}
+	if e.Nodes, err = in.nodes(s, given); err != nil {
+		return e, err
 	}
 	version, err := driverVersion(in.Driver.Root, library)
 	if err != nil {
-		return err
+		return e, err
 	}
 	libraries, err := cdi.Libraries(library, version)
-	if err != nil {
-		return err
-	}
-	mounts := append(cdi.Mounts(libraries, in.fronts(s.ID, cuda)), in.Driver.Tools()...)
-	_, err = cdi.Write(in.Specs, device, cdi.Edits{Nodes: nodes, Mounts: mounts})
-	return err
+	e.Mounts = append(cdi.Mounts(libraries, in.fronts(s.ID, cuda)), in.Driver.Tools()...)
+	return e, err
 }
 
 // RemoveDevice removes the specification of a session's device, if there is one.
-func (in Sessions) RemoveDevice(device string) error {
+func (in Sessions) RemoveDevice(device cdi.Device) error {
 	if in.SimDir != "" || unix.Access(in.Specs, unix.F_OK) != nil {
 		return nil
 	}
-	return cdi.Remove(in.Specs, device)
+	return device.Remove(in.Specs)
 }
 
 // nodes are those of all slices of a session; what they share is there once.

@@ -123,9 +123,9 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 	case byEngine, byRuntime:
 		g.CUDA, err = cuda, r.WriteDevice(device, s, given, cuda)
 		if a.way == byRuntime {
-			g.runtime, g.visible = nvidiaRuntime, cdi.Qualified(device)
+			g.runtime, g.visible = nvidiaRuntime, device.Qualified()
 		} else {
-			g.devices = []container.DeviceRequest{{Driver: "cdi", DeviceIDs: []string{cdi.Qualified(device)}}}
+			g.devices = []container.DeviceRequest{{Driver: "cdi", DeviceIDs: []string{device.Qualified()}}}
 		}
 	case byHook:
 		g.visible = ""
@@ -163,8 +163,8 @@ func bind(f cdi.File) mount.Mount {
 
 // device is the name of the CDI device of a session. It contains the lineage, since all projects of a machine share
 // the folder of specifications, and may have sessions with equal names.
-func (r Runtime) device(session string) string {
-	return r.called(session) + "-" + short(r.Owner.Lineage)
+func (r Runtime) device(session string) cdi.Device {
+	return cdi.Device{Vendor: cdi.Own, Name: r.called(session) + "-" + short(r.Owner.Lineage)}
 }
 
 func uuids(devices []resource.Handle) []string {

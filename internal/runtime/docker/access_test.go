@@ -178,7 +178,7 @@ func TestDevice(t *testing.T) {
 	// An engine that injects devices itself is asked for the same one.
 	g, err := w.grant(context.Background(), access{way: byEngine}, w.s, w.given, true)
 	check(t, err)
-	if len(g.devices) != 1 || g.devices[0].Driver != "cdi" || !slices.Equal(g.devices[0].DeviceIDs, []string{cdi.Qualified(w.device(w.s.ID))}) || g.runtime != "" || len(g.Mounts) != 0 {
+	if len(g.devices) != 1 || g.devices[0].Driver != "cdi" || !slices.Equal(g.devices[0].DeviceIDs, []string{w.device(w.s.ID).Qualified()}) || g.runtime != "" || len(g.Mounts) != 0 {
 		t.Errorf("granted: %+v", g)
 	}
 

@@ -345,7 +345,7 @@ def make(torch, tags, memory, counters, rules, low, shapes=None):
                     if NUMBER in str(error):
                         result = func(*with_tensors(func, args), **(kwargs or {}))
                     else:
-                        result = low.missing(plan.call, args, kwargs or {}, error)
+                        result = low.missing(plan.call, args, kwargs or {}, error, index >= 0)
             if plan.count is not None:
                 plan.count(self.tally, index, args, kwargs, result)
             if plan.resizes:

@@ -1,6 +1,6 @@
 """float16 and bfloat16. A GPU computes them in float32 and rounds the results. The CPU lacks some operations for them, and sums
 up in their own precision in others, where a sum overflows or stops growing. These run in float32 here, and are rounded."""
-from . import errors
+from . import errors, lacking
 
 # The CPU sums these up in the precision of their operands before PyTorch 2.6.
 REDUCTIONS = frozenset((
@@ -22,7 +22,7 @@ FULL_ONLY = frozenset((
 ))
 # What the CPU says of operations that it lacks for a type.
 NAMES = ("Half", "half", "BFloat16")
-REFUSALS = ("not implemented", "not supported", "Unsupported dtype")
+REFUSALS = ("not implemented", "not supported", "Unsupported dtype", "does not support")
 RUNNING = ("running_mean", "running_var")  # which a batch norm updates, though not all of its schemas say so
 
 
@@ -31,6 +31,7 @@ class Halves:
         self.Tensor, self.dtype, self.to, self.old = torch.Tensor, torch.dtype, torch._C._TensorBase.to, errors.version(torch) < (2, 6)
         self.wide = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
         of_half = {torch.float32: torch.float16, torch.complex64: torch.complex32}
+        self.substitutes = lacking.substitutes(torch, errors.version(torch))
         self.rounded = {torch.float16: of_half, torch.complex32: of_half, torch.bfloat16: {torch.float32: torch.bfloat16}}
 
     def rule(self, func):
@@ -66,9 +67,13 @@ class Halves:
 
         return run
 
-    def missing(self, func, args, kwargs, error):
-        """Runs an operation that the CPU has refused. Raises its error if another precision is no help."""
+    def missing(self, func, args, kwargs, error, on_gpu):
+        """Runs an operation that the CPU has refused. Raises its error if neither another precision nor another operation is a
+        help."""
         text = str(error)
+        substitute = self.substitutes.get(func._schema.name.partition("::")[2])
+        if on_gpu and substitute is not None and any(word in text for word in REFUSALS):
+            return self.run(*substitute(func, args, kwargs))
         if func._schema.name.partition("::")[2] in FULL_ONLY:
             raise error
         unknown = any(name in text for name in NAMES) and any(word in text for word in REFUSALS)

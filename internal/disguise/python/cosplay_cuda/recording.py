@@ -376,7 +376,7 @@ def make(torch, mode, tags, low, rules_of, computes):
         try:
             return rule.as_gpu(args, kwargs) if rule.as_gpu else rule.call(*args, **kwargs)
         except RuntimeError as error:
-            return low.missing(func, args, kwargs, error)
+            return low.missing(func, args, kwargs, error, True)
 
     # As of the mode that books memory: newer versions wrap the method for torch.compile.
     Recording.__torch_dispatch__ = getattr(Recording.__torch_dispatch__, "__wrapped__", Recording.__torch_dispatch__)

@@ -113,6 +113,8 @@ func TestDocker(t *testing.T) {
 			switch name {
 			case "podman":
 				return podman(), nil
+			case "cdi":
+				return takesDevices(), nil
 			case "mps":
 				return daemons, nil
 			}
@@ -134,6 +136,18 @@ func TestDocker(t *testing.T) {
 func podman() bool {
 	out, err := exec.Command("docker", "version", "--format", "{{range .Server.Components}}{{.Name}} {{end}}").Output()
 	return err == nil && strings.Contains(string(out), "Podman")
+}
+
+// takesDevices reports whether the engine gives devices of CDI to containers, and docker run asks it: podman does, and Docker
+// since version 25.
+func takesDevices() bool {
+	var major int
+	out, err := exec.Command("docker", "version", "--format", "{{.Client.Version}}").Output()
+	if _, unread := fmt.Sscanf(string(out), "%d.", &major); err != nil || unread != nil || major < 25 {
+		return false
+	}
+	out, err = exec.Command("docker", "info", "--format", "{{.CDISpecDirs}}").Output()
+	return podman() || err == nil && strings.Contains(string(out), "/")
 }
 
 // open gives all users access to the folders above a file of the tests, as far as

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 			cli.Version = thisVersion
 			os.Exit(runChecked(os.Args[1:]))
 		},
+		"container":  runContainer,
 		"gonvml":     askNVML,
 		"otherbuild": otherBuild,
 	}

@@ -58,8 +58,8 @@ func containers(root string, pid int) []string {
 	return slices.Compact(ids)
 }
 
-// marking are the variables of a process that say in which session it runs: the first folder of its loader and the folder
-// of its MPS daemon. The environment of other users' processes is not readable: they run in no session of this user.
+// marking are the variables of a process that say in which session it runs: the first folder of its loader, the folder of
+// its MPS daemon, its CDI device. The environment of other users' processes is not readable: they run in no session of this user.
 func marking(root string, pid int) (all []string, err error) {
 	environment, err := os.ReadFile(filepath.Join(root, strconv.Itoa(pid), "environ"))
 	for variable := range bytes.SplitSeq(environment, []byte{0}) {
@@ -67,7 +67,7 @@ func marking(root string, pid int) (all []string, err error) {
 		case resource.LoaderVariable:
 			first, _, _ := strings.Cut(value, ":")
 			all = append(all, name+"="+first)
-		case resource.PipeVariable:
+		case resource.PipeVariable, resource.DeviceVariable:
 			all = append(all, string(variable))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	library "tags.cncf.io/container-device-interface/pkg/cdi"
 	"tags.cncf.io/container-device-interface/pkg/parser"
@@ -29,7 +30,7 @@ type Device struct{ Vendor, Name string }
 // The vendors of cosplay's devices: of those for containers that cosplay creates, and of those for the containers of others.
 const (
 	Own       = "cosplay"
-	ForOthers = "cosplay.dev"
+	ForOthers = "cosplay.dev" // of resource.DeviceKind
 )
 
 const class = "session"
@@ -147,6 +148,27 @@ func (d Device) specification(e Edits) (*specs.Spec, error) {
 	}
 	spec.Version = version
 	return spec, specs.ValidateVersion(spec)
+}
+
+// Parse reads the edits of the one device of a specification.
+func Parse(specification []byte) (e Edits, err error) {
+	var spec specs.Spec
+	if err := json.Unmarshal(specification, &spec); err != nil || len(spec.Devices) != 1 {
+		return e, fmt.Errorf("the specification has %d devices, not one: %w", len(spec.Devices), err)
+	}
+	edits := spec.Devices[0].ContainerEdits
+	e.Env = map[string]string{}
+	for _, variable := range edits.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		e.Env[name] = value
+	}
+	for _, n := range edits.DeviceNodes {
+		e.Nodes = append(e.Nodes, File{Host: cmp.Or(n.HostPath, n.Path), Container: n.Path})
+	}
+	for _, m := range edits.Mounts {
+		e.Mounts = append(e.Mounts, File{Host: m.HostPath, Container: m.ContainerPath, Writable: slices.Contains(m.Options, "rw")})
+	}
+	return e, nil
 }
 
 // check rejects what CDI's own library accepts: paths that depend on the working directory, and two entries for one

@@ -157,7 +157,7 @@ var commandGroups = []struct {
 		statusCommand, psCommand, reportCommand, mapCommand, historyCommand, showCommand, outputCommand, consoleCommand, graphCommand,
 		stateCommand, importCommand}},
 	{"Sessions:", []func(*invocation) *cobra.Command{
-		runCommand, fitsCommand, sshCommand, execCommand, logsCommand, stopCommand, startCommand, extendCommand, expireCommand,
+		runCommand, fitsCommand, sshCommand, execCommand, logsCommand, devicesCommand, stopCommand, startCommand, extendCommand, expireCommand,
 		sshConfigCommand, verifyCommand}},
 	{"Catalog:", []func(*invocation) *cobra.Command{lsCommand, infoCommand, fitCommand}},
 	{"Other commands:", []func(*invocation) *cobra.Command{

@@ -26,7 +26,7 @@ var defaultSpec = resource.ContainerSpec{Image: resource.DefaultImage, Pull: res
 // for all instances of a block on one host.
 func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 	var diags hcl.Diagnostics
-	for _, word := range runtimeWords {
+	for _, word := range slices.Concat(runtimeWords, by.Ignores) {
 		if !s.Ranges.has(word) || by.Uses(word) {
 			continue
 		}

@@ -24,10 +24,38 @@ import (
 	"cosplay/internal/shared"
 )
 
-// Furnish writes a session's folder, or updates it. After a crash any file may be incomplete: the files are derived,
-// and written again before every start. The usage file belongs to the programs, and stays. command is what cosplay-init
-// runs, if it runs anything.
+// Furnish writes a session's folder for a container that cosplay creates, or updates it. After a crash any file may be
+// incomplete: the files are derived, and written again before every start. command is what cosplay-init runs, if it runs
+// anything.
 func (in Sessions) Furnish(s resource.Session, given resource.Handle, g Grant, command []string) error {
+	if err := in.dress(s, given, g.CUDA); err != nil {
+		return err
+	}
+	inside := in.Inside(s.ID)
+	of := in.config(s, given.UUID, g.Env)
+	of.Command = command
+	config, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	key, err := ssh.MarshalPrivateKey(in.hostKey(s.ID), "")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		in.share(filepath.Join(inside, filepath.Base(initd.Program)), initProgram),
+		shared.Replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),
+		shared.Replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
+		in.hide(s, g.Env),
+	); err != nil {
+		return err
+	}
+	return in.WriteManifest(s.ID, g.CUDA)
+}
+
+// dress writes what of a session's folder is the same in every container: the disguise and the session's record. The
+// usage file belongs to the programs, and stays.
+func (in Sessions) dress(s resource.Session, given resource.Handle, cuda bool) error {
 	inside := in.Inside(s.ID)
 	for _, dir := range []struct { // the outermost first, which is closed to other users
 		path string
@@ -43,40 +71,23 @@ func (in Sessions) Furnish(s resource.Session, given resource.Handle, g Grant, c
 			return fmt.Errorf("making the session folder: %w", err)
 		}
 	}
-	of := in.config(s, given.UUID, g.Env)
-	of.Command = command
-	config, err := json.Marshal(of)
-	if err != nil {
-		return err
-	}
-	key, err := ssh.MarshalPrivateKey(in.hostKey(s.ID), "")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(
+	err := errors.Join(
 		in.record(s),
-		in.share(filepath.Join(inside, filepath.Base(initd.Program)), initProgram),
 		in.share(filepath.Join(inside, facadeFile), facade),
-		shared.Replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),
-		shared.Replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
 		shared.Replace(filepath.Join(inside, driverFile), nil, 0o644),
 		disguise.WriteFigures(filepath.Join(inside, figuresFile), s.Target, s.Devices(given)...),
 		disguise.CopyPython(in.Folders, inside, s),
 		disguise.LinkProbes(in.Folders, inside),
-		in.hide(s, g.Env),
 	)
-	if err == nil && g.CUDA {
-		err = errors.Join(
-			in.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
-			shared.Replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
-			disguise.MakeUsage(filepath.Join(inside, UsageFile), len(s.Slices())),
-			disguise.MakeReport(filepath.Join(inside, reportFile), s),
-		)
-	}
-	if err != nil {
+	if err != nil || !cuda {
 		return err
 	}
-	return in.WriteManifest(s.ID, g.CUDA)
+	return errors.Join(
+		in.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
+		shared.Replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
+		disguise.MakeUsage(filepath.Join(inside, UsageFile), len(s.Slices())),
+		disguise.MakeReport(filepath.Join(inside, reportFile), s),
+	)
 }
 
 // hide writes the sensitive values of a session to files that its user alone can read, in the container and on the
@@ -182,7 +193,10 @@ func (in Sessions) share(path string, file func() (*shared.File, error)) error {
 
 // WriteManifest records what of a session's folder a check of files covers.
 func (in Sessions) WriteManifest(session string, cuda bool) error {
-	files := []string{facadeFile, figuresFile, filepath.Base(initd.ConfigPath)}
+	files := []string{facadeFile, figuresFile}
+	if config := filepath.Base(initd.ConfigPath); present(filepath.Join(in.Inside(session), config)) {
+		files = append(files, config)
+	}
 	var counted []string
 	if cuda {
 		files, counted = append(files, cudaFacadeFile), []string{filepath.Join(Dir, UsageFile)}

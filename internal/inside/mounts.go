@@ -26,13 +26,17 @@ type Grant struct {
 	CUDA   bool              // the container gets the CUDA driver, too, behind a facade
 }
 
-// Mounts are those of every session: its folder, its workspace, and what its programs write. cuda is of its Grant.
+// Mounts are those of every container that cosplay creates: the session's folder, its workspace, and what its programs
+// write. cuda is of its Grant.
 func (in Sessions) Mounts(s resource.Session, cuda bool) []cdi.File {
-	all := []cdi.File{
-		{Host: in.Inside(s.ID), Container: initd.Dir},
-		{Host: s.Workspace, Container: initd.WorkDir, Writable: true},
-	}
-	all = append(all, in.Cover(s.ID, s.Workspace, initd.WorkDir)...)
+	work := append([]cdi.File{{Host: s.Workspace, Container: initd.WorkDir, Writable: true}}, in.Cover(s.ID, s.Workspace, initd.WorkDir)...)
+	own := in.own(s, cuda)
+	return slices.Concat(own[:1], work, own[1:])
+}
+
+// own are the mounts of a session's folder, the first of them, and of what its programs write.
+func (in Sessions) own(s resource.Session, cuda bool) []cdi.File {
+	all := []cdi.File{{Host: in.Inside(s.ID), Container: initd.Dir}}
 	writable := func(file string) {
 		all = append(all, cdi.File{Host: filepath.Join(in.Inside(s.ID), file), Container: InContainer(file), Writable: true})
 	}

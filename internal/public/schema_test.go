@@ -45,6 +45,7 @@ var outputs = []output{
 	{"map", public.Status{}, "", map[string]any{noProject: public.Machine{}}},
 	{"ps", public.Sessions{}, "", map[string]any{noProject: public.Machine{}}},
 	{"history", public.History{}, "", nil},
+	{"devices", public.Devices{}, "", nil},
 	{"report", public.Reports{}, "", nil},
 	{"fits", public.Capacity{}, "cosplay fits --json -- CMD", nil},
 	{"show", public.State{}, "", map[string]any{"`cosplay show PLANFILE --json`": public.Plan{}}},

@@ -32,7 +32,8 @@ type Session struct {
 	Slice          Slice             `json:"slice"`                     // where it is
 	More           []Slice           `json:"more_slices,omitempty"`     // of its other devices: other GPUs
 	Fit            Fit               `json:"fit"`                       // how close the slice is to the target
-	Runtime        string            `json:"runtime"`                   // docker or process
+	Runtime        string            `json:"runtime"`                   // docker, cdi or process
+	Device         string            `json:"device,omitempty"`          // name of its CDI device, as engines take it; missing without one
 	Command        []string          `json:"command,omitempty"`         // program and arguments
 	Workspace      string            `json:"workspace"`                 // absolute path of its folder
 	Env            map[string]string `json:"env,omitempty"`             // environment variables that are not sensitive

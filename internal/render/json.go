@@ -77,7 +77,7 @@ func sessionOf(s resource.Session) public.Session {
 		Fit: public.Fit{Profile: s.Fit.Profile, ClockMHz: s.Fit.ClockMHz, Got: public.Envelope(s.Fit.Got), Want: public.Envelope(s.Fit.Want)},
 		Request: public.Request{Host: s.Request.Host, GPU: s.Request.GPU, Target: s.Request.Target, Fit: fitOptionsOf(s.Request.Fit),
 			Sharing: string(s.Request.Sharing), Fraction: s.Request.Fraction, GPUs: s.Request.GPUs},
-		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Capability: s.ReportedCapability(),
+		Runtime: s.Runtime, Device: s.Device(), Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Capability: s.ReportedCapability(),
 		Compute: s.Compute, Spec: specOf(s.Spec), Sealed: s.Sealed,
 		Lifetime:  public.Lifetime{TTL: int(s.Lifetime.TTL), IdleTimeout: int(s.Lifetime.IdleTimeout), StopAt: momentOf(s.Lifetime.StopAt)},
 		DependsOn: s.DependsOn, PreventDestroy: s.PreventDestroy, Trigger: s.Trigger,

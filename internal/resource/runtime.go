@@ -18,6 +18,8 @@ type Runtime struct {
 	// use, and that this one uses: "image", "volume", "ssh".
 	Attributes []string
 
+	Ignores []string // attributes that other runtimes use, and that this one does not: "workspace"
+
 	RunsPrograms  bool // a body runs and can be stopped; the session's programs end with it
 	Rewrites      bool // a change is written into the body, which stays; otherwise the body is replaced
 	RenewsInPlace bool // an outdated disguise is renewed in a body that stays; otherwise the next start renews it
@@ -27,13 +29,14 @@ type Runtime struct {
 	Labelled      bool // a body says which state created it; otherwise its folder does
 
 	Named   bool // a body has a name, BodyName
+	Devices bool // a body is a CDI device, called Session.Device
 	ShownID int  // how many characters of an ID the runtime's own commands print; 0 is all
 
 	StopCommand   string // what a user types to stop a body: "docker stop"
 	RemoveCommand string // what a user types to remove a body, before its ID: "docker rm -f"
 }
 
-// Uses reports whether an attribute of a session has an effect in the runtime.
+// Uses reports whether an attribute that only some runtimes use has an effect in this one.
 func (r Runtime) Uses(attribute string) bool { return slices.Contains(r.Attributes, attribute) }
 
 // ShortID is an ID of a body as the runtime's own commands print it.
@@ -61,6 +64,9 @@ func RuntimeNamed(name string) Runtime {
 
 // RuntimeNames are the names of the runtimes that use an attribute, or of all where the attribute is "".
 func RuntimeNames(attribute string) []string {
-	using := prose.Only(runtimes, func(r Runtime) bool { return attribute == "" || r.Uses(attribute) })
+	ignored := slices.ContainsFunc(runtimes, func(r Runtime) bool { return slices.Contains(r.Ignores, attribute) })
+	using := prose.Only(runtimes, func(r Runtime) bool {
+		return attribute == "" || r.Uses(attribute) || ignored && !slices.Contains(r.Ignores, attribute)
+	})
 	return prose.Each(using, func(r Runtime) string { return r.Name })
 }

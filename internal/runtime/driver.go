@@ -126,6 +126,11 @@ type (
 		Entered(ctx context.Context, sessions []string) (map[string]bool, error)
 	}
 
+	// Offerer has sessions that are devices for the containers of others.
+	Offerer interface {
+		Offer(session string) (resource.Offer, error)
+	}
+
 	// Importer finds a body that cosplay did not create, by any name or ID, with the
 	// lineage and the host that its labels name. nil is none.
 	Importer interface {

@@ -45,6 +45,9 @@ const (
 	NotFound  = 127
 )
 
+// VacantError is the error of Exec where a session has no place for programs now, and nothing is wrong with it.
+type VacantError struct{ prose.Advice }
+
 // KillAfter is how long a command may take to end after it was asked to, before it is killed.
 const KillAfter = 10 * time.Second
 

@@ -25,7 +25,11 @@ func ask(way verify.Way, interior runtime.Interior, run run) verify.Inside {
 	in := verify.Inside{Way: way, Answers: map[string]verify.Output{}}
 	for i, q := range verify.Questions(interior.Who, interior.Probe) {
 		if err := run.answer(q, in); err != nil && i == 0 {
-			in.Barred = err.Error()
+			if vacant, is := errors.AsType[runtime.VacantError](err); is {
+				in.Vacant = vacant.Error()
+			} else {
+				in.Barred = err.Error()
+			}
 			return in
 		}
 	}

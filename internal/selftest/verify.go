@@ -271,7 +271,10 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 	if g, ok := prior.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		w.Applied = g.Applied
 	}
-	if !s.Spec.IsZero() {
+	switch {
+	case s.Device() != "": // the container of others has any user
+		return w, nil
+	case !s.Spec.IsZero():
 		w.User = &s.Spec.User
 		return w, nil
 	}

@@ -15,6 +15,9 @@ func enter(w Wanted, in Inside) Result {
 	c := check[Inside]{name: entryName, class: Entry,
 		expected: always(expected),
 		found: func(w Wanted, in Inside) answer {
+			if in.Vacant != "" {
+				return skip(in.Vacant)
+			}
 			if in.Barred != "" {
 				return found(in.Barred)
 			}

@@ -69,6 +69,7 @@ type Power struct{ Limit, Default, Min, Max int }
 type Inside struct {
 	Way     Way
 	Barred  string            // why no program could run; "" if one could
+	Vacant  string            // why there is no place for programs, and nothing is wrong; "" if there is one
 	Answers map[string]Output // by the question's key
 }
 

@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test race sanitize check check-long check-engines check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build node lib demo test race sanitize check check-node check-long check-engines check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,10 @@ help: ## list the targets
 build: lib ## build bin/cosplay, with the C libraries inside
 	@mkdir -p bin && echo $(BIN)
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cosplay
+
+# The driver for Kubernetes is another module, so that cosplay does not grow by the libraries of Kubernetes.
+node: build ## build bin/cosplay-node, a DRA driver for Kubernetes
+	@cd node && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/cosplay-node .
 
 lib: ## build the C libraries that the binary carries
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C driver
@@ -43,8 +47,9 @@ with_images = if ! timeout 10 docker version >/dev/null 2>&1 || ! scripts/test-i
 # other load the tests take several times as long as alone.
 TESTFLAGS := -timeout 60m -parallel $(shell expr 2 \* $$(nproc))
 
-test: lib ## all tests
+test: build ## all tests
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) -count=1 ./...
+	@cd node && $(GO) test -count=1 ./...
 
 # The packages whose goroutines share data. RACED=1 leaves them to make race, whose
 # run of their tests proves all that one without the detector does.
@@ -75,11 +80,11 @@ CLANG_FORMAT := $(shell for name in clang-format-14 clang-format; do \
 	$$name --version 2>/dev/null | grep -q 'version 14\.' && echo $$name && break; done)
 
 format: ## format Go and C files; C needs clang-format 14
-	@gofmt -w cmd internal catalog driver/*.go
+	@gofmt -w cmd internal catalog node driver/*.go
 	@$(or $(CLANG_FORMAT),echo "clang-format 14 is not installed:") -i $(C_FILES)
 
 format-check: ## check the format of Go files, and of C files where clang-format 14 is installed
-	@unformatted=$$(gofmt -l cmd internal catalog driver/*.go); \
+	@unformatted=$$(gofmt -l cmd internal catalog node driver/*.go); \
 	  if [ -n "$$unformatted" ]; then echo "run make format for $$unformatted"; exit 1; fi
 	@if [ -n "$(CLANG_FORMAT)" ]; then $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); \
 	  else echo "clang-format 14 is not installed: the C files are not checked"; test -z "$$CI"; fi
@@ -89,6 +94,11 @@ check: lib format-check ## what must pass before a commit: format, vet, lint, te
 	@$(MAKE) --no-print-directory lint
 	@$(with_judge); $(with_images); \
 	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat))
+
+	@$(MAKE) --no-print-directory check-node
+
+check-node: build ## vet, lint and tests of the driver for Kubernetes
+	@cd node && $(GO) vet ./... && $(GO) run $(LINT) run ./... && $(GO) test -count=1 ./...
 
 check-long: lib ## the fuzzers, a minute each; all tables of packings and 100,000 random fleets; every function of the driver made unavailable
 	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/hostfile:FuzzDecode internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \

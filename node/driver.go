@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/klog/v2"
+
+	"cosplay/internal/public"
+)
+
+// driver answers kubelet: it prepares what the scheduler has allocated, and removes it.
+type driver struct {
+	projects
+	node     string
+	client   kubernetes.Interface
+	recorder events.EventRecorder
+	places   map[string]place // that are published, by name
+	turns    turns
+}
+
+func newDriver(p projects, node string, client kubernetes.Interface, recorder events.EventRecorder, gpus []public.ExportedGPU) *driver {
+	d := &driver{projects: p, node: node, client: client, recorder: recorder, places: map[string]place{}}
+	for _, g := range gpus {
+		for _, one := range placesOf(g) {
+			d.places[one.name()] = one
+		}
+	}
+	return d
+}
+
+// PrepareResourceClaims prepares claims beside each other: what one waits for, or why it fails, concerns no other.
+func (d *driver) PrepareResourceClaims(ctx context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
+	results := make([]kubeletplugin.PrepareResult, len(claims))
+	var all sync.WaitGroup
+	for i, claim := range claims {
+		all.Go(func() { results[i] = d.prepareClaim(ctx, claim) })
+	}
+	all.Wait()
+	prepared := map[types.UID]kubeletplugin.PrepareResult{}
+	for i, claim := range claims {
+		prepared[claim.UID] = results[i]
+	}
+	return prepared, nil
+}
+
+func (d *driver) prepareClaim(ctx context.Context, claim *resourceapi.ResourceClaim) (result kubeletplugin.PrepareResult) {
+	devices, err := d.wanted(claim)
+	var names []string
+	if err == nil {
+		leave := d.turns.take(gpusOf(devices))
+		names, err = d.prepare(ctx, claim.UID, devices)
+		leave()
+	}
+	d.report(ctx, claim, devices, err)
+	if err != nil {
+		result.Err = fmt.Errorf("claim %s/%s: %w", claim.Namespace, claim.Name, err)
+		return result
+	}
+	for i, device := range devices {
+		result.Devices = append(result.Devices, kubeletplugin.Device{Requests: device.requests, PoolName: d.node, DeviceName: device.name(), CDIDeviceIDs: []string{names[i]}})
+	}
+	return result
+}
+
+// wanted are the devices of this driver that a claim has.
+func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err error) {
+	if claim.Status.Allocation == nil {
+		return nil, errors.New("it is not allocated")
+	}
+	for _, r := range claim.Status.Allocation.Devices.Results {
+		if r.Driver != driverName {
+			continue
+		}
+		at, published := d.places[r.Device]
+		if r.Pool != d.node || !published {
+			return nil, fmt.Errorf("the device %.80q of the pool %.80q is none of this node", r.Device, r.Pool)
+		}
+		p, err := of(claim, r.Request)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, wanted{at, p, []string{r.Request}})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("it has no device of " + driverName)
+	}
+	return all, nil
+}
+
+// UnprepareResourceClaims removes what was prepared for claims, which may be deleted already.
+func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
+	failed := make([]error, len(claims))
+	var all sync.WaitGroup
+	for i, claim := range claims {
+		all.Go(func() {
+			defer d.turns.take(d.everyGPU())()
+			failed[i] = d.remove(ctx, claim.UID)
+		})
+	}
+	all.Wait()
+	removed := map[types.UID]error{}
+	for i, claim := range claims {
+		removed[claim.UID] = failed[i]
+	}
+	return removed, nil
+}
+
+// sweep removes what claims have left that are not allocated to this node any more: they were deleted while the driver
+// was down.
+func (d *driver) sweep(ctx context.Context) error {
+	known, err := d.known()
+	if err != nil || len(known) == 0 {
+		return err
+	}
+	claims, err := d.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the claims: %w", err)
+	}
+	here := map[types.UID]bool{}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		here[claim.UID] = claim.Status.Allocation != nil && len(claim.Status.ReservedFor) > 0
+	}
+	var failures []error
+	for _, uid := range known {
+		if !here[uid] {
+			klog.FromContext(ctx).Info("Removing the devices of a claim that was deleted", "uid", uid)
+			failures = append(failures, d.remove(ctx, uid))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// The condition of a device of a claim, with its reasons, which are those of the events, too.
+const (
+	ready    = "Ready"
+	prepared = "Prepared"
+	refused  = "Refused"
+)
+
+// report writes to the claim's status, and as an event, what became of it. That it cannot is logged: the devices are not
+// less prepared.
+func (d *driver) report(ctx context.Context, claim *resourceapi.ResourceClaim, devices []wanted, err error) {
+	condition := metav1.Condition{Type: ready, Status: metav1.ConditionTrue, Reason: prepared, LastTransitionTime: metav1.Now(), ObservedGeneration: claim.Generation}
+	if err != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused, err.Error()
+		d.recorder.Eventf(claim, nil, corev1.EventTypeWarning, refused, "Prepare", "%s", err.Error())
+	}
+	if failed := d.writeStatus(ctx, claim, devices, condition); failed != nil && !apierrors.IsNotFound(failed) {
+		klog.FromContext(ctx).Error(failed, "The status of the claim is not written", "claim", klog.KObj(claim))
+	}
+}
+
+func (d *driver) writeStatus(ctx context.Context, claim *resourceapi.ResourceClaim, devices []wanted, condition metav1.Condition) error {
+	now, err := d.client.ResourceV1().ResourceClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
+	if err != nil || now.UID != claim.UID || now.Status.Allocation == nil {
+		return err
+	}
+	var others []resourceapi.AllocatedDeviceStatus
+	for _, s := range now.Status.Devices {
+		if s.Driver != driverName {
+			others = append(others, s)
+		}
+	}
+	now.Status.Devices = others
+	for _, device := range devices {
+		now.Status.Devices = append(now.Status.Devices, resourceapi.AllocatedDeviceStatus{Driver: driverName, Pool: d.node, Device: device.name(), Conditions: []metav1.Condition{condition}})
+	}
+	_, err = d.client.ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
+	return err
+}
+
+// HandleError logs an error in the background, such as a ResourceSlice that the API server refuses.
+func (d *driver) HandleError(ctx context.Context, err error, msg string) {
+	utilruntime.HandleErrorWithContext(ctx, err, msg)
+}
+
+// WatchHealthStatus reports nothing yet.
+func (d *driver) WatchHealthStatus(context.Context, chan<- kubeletplugin.DeviceHealthReport) error {
+	return kubeletplugin.ErrHealthNotSupported
+}
+
+// gpusOf are the UUIDs of the GPUs of devices, each once.
+func gpusOf(devices []wanted) (all []string) {
+	for _, d := range devices {
+		all = append(all, d.gpu.UUID)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// everyGPU are the UUIDs of all GPUs.
+func (d *driver) everyGPU() []string {
+	return slices.Compact(slices.Sorted(maps.Keys(maps.Collect(func(yield func(string, bool) bool) {
+		for _, p := range d.places {
+			if !yield(p.gpu.UUID, true) {
+				return
+			}
+		}
+	}))))
+}
+
+// turns let one call at a time change a GPU: a project that joins a GPU while another acquires it is refused, because it may
+// not change the GPU's modes, and these are not set yet.
+type turns struct{ locks sync.Map }
+
+// take waits for GPUs, which are sorted, so that no two calls wait for each other.
+func (t *turns) take(gpus []string) (leave func()) {
+	var taken []*sync.Mutex
+	for _, uuid := range gpus {
+		lock, _ := t.locks.LoadOrStore(uuid, &sync.Mutex{})
+		taken = append(taken, lock.(*sync.Mutex))
+		taken[len(taken)-1].Lock()
+	}
+	return func() {
+		for _, lock := range taken {
+			lock.Unlock()
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+
+	"cosplay/internal/public"
+)
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const nodeName = "n1"
+
+var worlds atomic.Int64
+
+// world is a node with simulated GPUs, and the driver on it, whose calls the test makes in place of kubelet.
+type world struct {
+	*driver
+	client *fake.Clientset
+	events chan string
+	before []byte // the host as it was
+}
+
+func newWorld(t *testing.T, simulate string) *world {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("the specifications of devices are root's")
+	}
+	cosplay, err := filepath.Abs("../bin/cosplay")
+	check(t, err)
+	if _, err := os.Stat(cosplay); err != nil {
+		t.Fatalf("%v; make build", err)
+	}
+	w := &world{client: fake.NewClientset()}
+	recorder := events.NewFakeRecorder(1000)
+	w.events = recorder.Events
+	p := projects{cosplay: cosplay, folder: filepath.Join(t.TempDir(), fmt.Sprintf("node-%d-%d", os.Getpid(), worlds.Add(1))), simulate: simulate}
+	check(t, os.MkdirAll(p.folder, 0o700))
+	gpus, err := p.gpus(context.Background())
+	check(t, err)
+	w.driver = newDriver(p, nodeName, w.client, recorder, gpus)
+	w.before = w.hardware(t)
+	t.Cleanup(func() {
+		known, _ := w.known()
+		for _, uid := range known {
+			_ = w.remove(context.Background(), uid)
+		}
+	})
+	return w
+}
+
+// hardware is the simulated host as its GPUs are.
+func (w *world) hardware(t *testing.T) []byte {
+	t.Helper()
+	out, err := exec.Command(w.cosplay, "--chdir", w.folder, "--file", filepath.Join(w.folder, "node.json"), "sim", "show").Output()
+	check(t, err)
+	return out
+}
+
+// untouched fails if the host is not as it was, or if claims have left anything.
+func (w *world) untouched(t *testing.T) {
+	t.Helper()
+	if now := w.hardware(t); !bytes.Equal(now, w.before) {
+		t.Errorf("the host is\n%s\nand was\n%s", now, w.before)
+	}
+	var left []string
+	for _, pattern := range []string{w.folder + "/claim-*", w.folder + "/.cosplay/sessions/*/*/*", w.folder + "/.cosplay/sim/*/ledger/GPU*", "/var/run/cdi/*" + filepath.Base(w.folder) + "*"} {
+		found, err := filepath.Glob(pattern)
+		check(t, err)
+		left = append(left, found...)
+	}
+	if len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// claim is a claim to which the scheduler has allocated a device, with parameters of its class.
+func (w *world) claim(t *testing.T, name, device, class string) *resourceapi.ResourceClaim {
+	t.Helper()
+	c := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: uid(name)}}
+	c.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
+		Results: []resourceapi.DeviceRequestAllocationResult{{Request: "gpu", Driver: driverName, Pool: nodeName, Device: device}},
+		Config:  []resourceapi.DeviceAllocationConfiguration{opaque(resourceapi.AllocationConfigSourceClass, class)},
+	}}
+	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "pod"}}
+	stored := c.DeepCopy()
+	stored.Status.Allocation.Devices.Config = nil // the API server would refuse those that are no JSON
+	_, err := w.client.ResourceV1().ResourceClaims("default").Create(context.Background(), stored, metav1.CreateOptions{})
+	check(t, err)
+	return c
+}
+
+func opaque(source resourceapi.AllocationConfigSource, raw string) resourceapi.DeviceAllocationConfiguration {
+	return resourceapi.DeviceAllocationConfiguration{Source: source, DeviceConfiguration: resourceapi.DeviceConfiguration{
+		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: driverName, Parameters: runtime.RawExtension{Raw: []byte(raw)}}}}
+}
+
+// target are parameters that name a target.
+func target(name string) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"target":%q}`, apiVersion, kind, name)
+}
+
+// uid is one that follows from a name.
+func uid(name string) types.UID {
+	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", len(name), []byte(fmt.Sprintf("%6.6s", name))))
+}
+
+// gpusIn are the GPUs of a driver.
+func gpusIn(d *driver) (all []public.ExportedGPU) {
+	for _, p := range d.places {
+		if p.whole() {
+			all = append(all, p.gpu)
+		}
+	}
+	return all
+}

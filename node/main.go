@@ -1,0 +1,127 @@
+// Command cosplay-node is a DRA driver of Kubernetes: it publishes the GPUs of a node as devices, and prepares those that the
+// scheduler has allocated as sessions of cosplay, whose program it runs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/klog/v2"
+)
+
+type options struct {
+	projects
+	node, kubeconfig, plugins, registry string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.node, "node-name", os.Getenv("NODE_NAME"), "name of the node; default: the variable NODE_NAME")
+	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the API server; default: as a pod")
+	flag.StringVar(&o.cosplay, "cosplay", "cosplay", "the program of cosplay")
+	flag.StringVar(&o.folder, "folder", "/var/lib/cosplay-node", "folder of the claims' projects")
+	flag.StringVar(&o.simulate, "simulate", "", `simulate these GPUs, like "8 x h200", on a node without any`)
+	flag.StringVar(&o.plugins, "plugins", kubeletplugin.KubeletPluginsDir, "folder of kubelet for the sockets of plugins")
+	flag.StringVar(&o.registry, "registry", kubeletplugin.KubeletRegistryDir, "folder of kubelet in which plugins register")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := o.serve(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "cosplay-node:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) serve(ctx context.Context) error {
+	if o.node == "" {
+		return errors.New("the name of the node is missing. Fix: --node-name, or NODE_NAME from the downward API")
+	}
+	if err := o.alone(); err != nil {
+		return err
+	}
+	var err error
+	if o.folder, err = filepath.Abs(o.folder); err == nil {
+		err = os.MkdirAll(o.folder, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	client, err := o.client()
+	if err != nil {
+		return fmt.Errorf("reaching the API server: %w", err)
+	}
+	gpus, err := o.gpus(ctx)
+	if err != nil {
+		return err
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return err
+	}
+	defer broadcaster.Shutdown()
+	d := newDriver(o.projects, o.node, client, broadcaster.NewRecorder(scheme.Scheme, driverName), gpus)
+	if err := d.sweep(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "What deleted claims have left is not removed yet")
+	}
+	data := filepath.Join(o.plugins, driverName)
+	if err := os.MkdirAll(data, 0o750); err != nil {
+		return err
+	}
+	helper, err := kubeletplugin.Start(ctx, d, kubeletplugin.DriverName(driverName), kubeletplugin.NodeName(o.node), kubeletplugin.KubeClient(client),
+		kubeletplugin.PluginDataDirectoryPath(data), kubeletplugin.RegistrarDirectoryPath(o.registry),
+		kubeletplugin.Serialize(false), // claims are prepared beside each other
+		kubeletplugin.HealthService(false))
+	if err != nil {
+		return err
+	}
+	defer helper.Stop()
+	if err := helper.PublishResources(ctx, resources(o.node, gpus)); err != nil {
+		return fmt.Errorf("publishing the GPUs: %w", err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (o options) client() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if o.kubeconfig == "" {
+		config, err = rest.InClusterConfig()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// others are what NVIDIA's software leaves in kubelet's folder of plugins or beside it, where it manages the GPUs of the node.
+var others = map[string]string{
+	"gpu.nvidia.com":                    "NVIDIA's DRA driver",
+	"compute-domain.nvidia.com":         "NVIDIA's DRA driver for compute domains",
+	"../device-plugins/nvidia-gpu.sock": "NVIDIA's device plugin",
+}
+
+// alone refuses a node whose GPUs another driver manages: it destroys slices that it has not created.
+func (o options) alone() error {
+	if o.simulate != "" {
+		return nil
+	}
+	for file, whose := range others {
+		path := filepath.Join(o.plugins, file)
+		if _, err := os.Stat(path); err == nil {
+			return fmt.Errorf("%s manages the GPUs of this node (%s). Fix: switch it off here, for example by a nodeSelector of its DaemonSet, and remove %s", whose, path, path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/dynamic-resource-allocation/resourceslice"
+
+	"cosplay/internal/public"
+)
+
+// driverName is that of the DRA driver.
+const driverName = "gpu.cosplay.dev"
+
+// A place is what the scheduler allocates, a device in Kubernetes' words: a MIG placement of a GPU, or the whole GPU.
+type place struct {
+	gpu     public.ExportedGPU
+	profile public.Profile // no name: the whole GPU
+	start   int            // first slot
+}
+
+func (p place) whole() bool { return p.profile.Name == "" }
+
+// name is that of the device. It has the characters of a DNS label.
+func (p place) name() string {
+	if p.whole() {
+		return fmt.Sprintf("gpu-%d-whole", p.gpu.Index)
+	}
+	return fmt.Sprintf("gpu-%d-%s-%d", p.gpu.Index, strings.ReplaceAll(p.profile.Name, ".", "-"), p.start)
+}
+
+// slice is how a session's block names the placement; "" for the whole GPU.
+func (p place) slice() string {
+	if p.whole() {
+		return ""
+	}
+	return fmt.Sprintf("%s@%d", p.profile.Name, p.start)
+}
+
+// placesOf are all placements of a GPU, small ones first, and the whole of it: the scheduler takes the first that fits. Profiles
+// that differ from another in media engines or graphics only are left out: sessions get them by name alone.
+func placesOf(gpu public.ExportedGPU) (all []place) {
+	profiles := slices.Clone(gpu.Model.Profiles)
+	slices.SortStableFunc(profiles, func(a, b public.Profile) int {
+		return a.MemorySlices + a.ComputeSlices - b.MemorySlices - b.ComputeSlices
+	})
+	for _, p := range profiles {
+		if strings.ContainsAny(p.Name, "+-") {
+			continue
+		}
+		for _, start := range p.Starts {
+			all = append(all, place{gpu, p, start})
+		}
+	}
+	return append(all, place{gpu: gpu})
+}
+
+// Limits of the API, in Kubernetes 1.37.
+const (
+	maxDevices = 64 // of a ResourceSlice with counters
+	maxSets    = 8  // counter sets of a ResourceSlice
+)
+
+// resources are what the node publishes: for each GPU a set of counters, one for each memory slice and one for the compute
+// slices, which its placements consume.
+func resources(node string, gpus []public.ExportedGPU) resourceslice.DriverResources {
+	var counted []resourceslice.Slice
+	var sets []resourceapi.CounterSet
+	for _, g := range gpus {
+		sets = append(sets, resourceapi.CounterSet{Name: setOf(g), Counters: place{gpu: g}.consumes()})
+	}
+	for some := range slices.Chunk(sets, maxSets) {
+		counted = append(counted, resourceslice.Slice{SharedCounters: some})
+	}
+	for _, g := range gpus {
+		var devices []resourceapi.Device
+		for _, p := range placesOf(g) {
+			devices = append(devices, p.device())
+		}
+		for some := range slices.Chunk(devices, maxDevices) {
+			counted = append(counted, resourceslice.Slice{Devices: some})
+		}
+	}
+	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{node: {Slices: counted}}}
+}
+
+func setOf(g public.ExportedGPU) string { return fmt.Sprintf("gpu-%d", g.Index) }
+
+// consumes are the counters that a placement takes; the whole GPU takes all.
+func (p place) consumes() map[string]resourceapi.Counter {
+	all := map[string]resourceapi.Counter{}
+	take := func(name string, n int) {
+		all[name] = resourceapi.Counter{Value: *resource.NewQuantity(int64(n), resource.DecimalSI)}
+	}
+	from, to, compute := p.start, p.start+p.profile.MemorySlices, p.profile.ComputeSlices
+	if p.whole() {
+		from, to, compute = 0, max(1, p.gpu.Model.MemorySlices), max(1, p.gpu.Model.ComputeSlices)
+	}
+	for slot := from; slot < to; slot++ {
+		take(fmt.Sprintf("slot-%d", slot), 1)
+	}
+	take("compute", compute)
+	return all
+}
+
+func (p place) device() resourceapi.Device {
+	text := func(s string) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{StringValue: &s} }
+	number := func(n int) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{IntValue: new(int64(n))} }
+	profile, memory, sms := p.profile.Name, p.profile.MemoryMiB, p.profile.SMs
+	if p.whole() {
+		profile, memory, sms = "whole", p.gpu.Model.MemoryMiB, p.gpu.Model.SMs
+	}
+	return resourceapi.Device{
+		Name: p.name(),
+		Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+			"parentUUID": text(p.gpu.UUID), "index": number(p.gpu.Index), "model": text(p.gpu.Model.Name), "profile": text(profile),
+			"placement": number(p.start), "sms": number(sms), "clockMHz": number(p.gpu.SMClockMHz),
+		},
+		Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+			"memory": {Value: *resource.NewQuantity(int64(memory)<<20, resource.BinarySI)},
+		},
+		ConsumesCounters: []resourceapi.DeviceCounterConsumption{{CounterSet: setOf(p.gpu), Counters: p.consumes()}},
+	}
+}

@@ -45,6 +45,9 @@ class Groups:
         if hasattr(c10d, "ProcessGroupGloo"):
             dist.ProcessGroupNCCL = c10d.ProcessGroupNCCL = group_class(c10d.ProcessGroupGloo)
         store_without_libuv(dist)
+        symmetric = getattr(self.torch._C._distributed_c10d, "_SymmetricMemory", None)
+        if hasattr(symmetric, "has_multicast_support"):
+            symmetric.has_multicast_support = staticmethod(lambda *args: False)  # no GPU here has NVLink
 
     def replace(self, name, function):
         replace(getattr(self.c10d, name), name, function)

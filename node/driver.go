@@ -25,18 +25,18 @@ import (
 // driver answers kubelet: it prepares what the scheduler has allocated, and removes it.
 type driver struct {
 	projects
-	node     string
-	client   kubernetes.Interface
-	recorder events.EventRecorder
-	places   map[string]place // that are published, by name
-	turns    turns
+	node       string
+	client     kubernetes.Interface
+	recorder   events.EventRecorder
+	placements map[string]placement // that are published, by name
+	turns      turns
 }
 
 func newDriver(p projects, node string, client kubernetes.Interface, recorder events.EventRecorder, gpus []public.ExportedGPU) *driver {
-	d := &driver{projects: p, node: node, client: client, recorder: recorder, places: map[string]place{}}
+	d := &driver{projects: p, node: node, client: client, recorder: recorder, placements: map[string]placement{}}
 	for _, g := range gpus {
-		for _, one := range placesOf(g) {
-			d.places[one.name()] = one
+		for _, one := range placementsOf(g) {
+			d.placements[one.name()] = one
 		}
 	}
 	return d
@@ -85,7 +85,7 @@ func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err err
 		if r.Driver != driverName {
 			continue
 		}
-		at, published := d.places[r.Device]
+		at, published := d.placements[r.Device]
 		if r.Pool != d.node || !published {
 			return nil, fmt.Errorf("the device %.80q of the pool %.80q is none of this node", r.Device, r.Pool)
 		}
@@ -206,7 +206,7 @@ func gpusOf(devices []wanted) (all []string) {
 // everyGPU are the UUIDs of all GPUs.
 func (d *driver) everyGPU() []string {
 	return slices.Compact(slices.Sorted(maps.Keys(maps.Collect(func(yield func(string, bool) bool) {
-		for _, p := range d.places {
+		for _, p := range d.placements {
 			if !yield(p.gpu.UUID, true) {
 				return
 			}

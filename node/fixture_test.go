@@ -125,7 +125,7 @@ func uid(name string) types.UID {
 
 // gpusIn are the GPUs of a driver.
 func gpusIn(d *driver) (all []public.ExportedGPU) {
-	for _, p := range d.places {
+	for _, p := range d.placements {
 		if p.whole() {
 			all = append(all, p.gpu)
 		}

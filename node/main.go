@@ -35,7 +35,18 @@ func main() {
 	flag.StringVar(&o.simulate, "simulate", "", `simulate these GPUs, like "8 x h200", on a node without any`)
 	flag.StringVar(&o.plugins, "plugins", kubeletplugin.KubeletPluginsDir, "folder of kubelet for the sockets of plugins")
 	flag.StringVar(&o.registry, "registry", kubeletplugin.KubeletRegistryDir, "folder of kubelet in which plugins register")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), "cosplay-node serves kubelet on a node. cosplay-node classes prints the device classes, for kubectl apply -f -.\n\n")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
+	if flag.Arg(0) == "classes" {
+		if err := printClasses(os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "cosplay-node:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := o.serve(ctx); err != nil {

@@ -31,7 +31,7 @@ type projects struct {
 
 // wanted is a device of a claim: a session.
 type wanted struct {
-	place
+	placement
 	parameters
 	requests []string
 }

@@ -15,17 +15,17 @@ import (
 // driverName is that of the DRA driver.
 const driverName = "gpu.cosplay.dev"
 
-// A place is what the scheduler allocates, a device in Kubernetes' words: a MIG placement of a GPU, or the whole GPU.
-type place struct {
+// A placement is what the scheduler allocates, a device in Kubernetes' words: a MIG placement of a GPU, or the whole GPU.
+type placement struct {
 	gpu     public.ExportedGPU
 	profile public.Profile // no name: the whole GPU
 	start   int            // first slot
 }
 
-func (p place) whole() bool { return p.profile.Name == "" }
+func (p placement) whole() bool { return p.profile.Name == "" }
 
 // name is that of the device. It has the characters of a DNS label.
-func (p place) name() string {
+func (p placement) name() string {
 	if p.whole() {
 		return fmt.Sprintf("gpu-%d-whole", p.gpu.Index)
 	}
@@ -33,16 +33,16 @@ func (p place) name() string {
 }
 
 // slice is how a session's block names the placement; "" for the whole GPU.
-func (p place) slice() string {
+func (p placement) slice() string {
 	if p.whole() {
 		return ""
 	}
 	return fmt.Sprintf("%s@%d", p.profile.Name, p.start)
 }
 
-// placesOf are all placements of a GPU, small ones first, and the whole of it: the scheduler takes the first that fits. Profiles
+// placementsOf are all placements of a GPU, small ones first, and the whole of it: the scheduler takes the first that fits. Profiles
 // that differ from another in media engines or graphics only are left out: sessions get them by name alone.
-func placesOf(gpu public.ExportedGPU) (all []place) {
+func placementsOf(gpu public.ExportedGPU) (all []placement) {
 	profiles := slices.Clone(gpu.Model.Profiles)
 	slices.SortStableFunc(profiles, func(a, b public.Profile) int {
 		return a.MemorySlices + a.ComputeSlices - b.MemorySlices - b.ComputeSlices
@@ -52,10 +52,10 @@ func placesOf(gpu public.ExportedGPU) (all []place) {
 			continue
 		}
 		for _, start := range p.Starts {
-			all = append(all, place{gpu, p, start})
+			all = append(all, placement{gpu, p, start})
 		}
 	}
-	return append(all, place{gpu: gpu})
+	return append(all, placement{gpu: gpu})
 }
 
 // Limits of the API, in Kubernetes 1.37.
@@ -70,14 +70,14 @@ func resources(node string, gpus []public.ExportedGPU) resourceslice.DriverResou
 	var counted []resourceslice.Slice
 	var sets []resourceapi.CounterSet
 	for _, g := range gpus {
-		sets = append(sets, resourceapi.CounterSet{Name: setOf(g), Counters: place{gpu: g}.consumes()})
+		sets = append(sets, resourceapi.CounterSet{Name: setOf(g), Counters: placement{gpu: g}.consumes()})
 	}
 	for some := range slices.Chunk(sets, maxSets) {
 		counted = append(counted, resourceslice.Slice{SharedCounters: some})
 	}
 	for _, g := range gpus {
 		var devices []resourceapi.Device
-		for _, p := range placesOf(g) {
+		for _, p := range placementsOf(g) {
 			devices = append(devices, p.device())
 		}
 		for some := range slices.Chunk(devices, maxDevices) {
@@ -90,7 +90,7 @@ func resources(node string, gpus []public.ExportedGPU) resourceslice.DriverResou
 func setOf(g public.ExportedGPU) string { return fmt.Sprintf("gpu-%d", g.Index) }
 
 // consumes are the counters that a placement takes; the whole GPU takes all.
-func (p place) consumes() map[string]resourceapi.Counter {
+func (p placement) consumes() map[string]resourceapi.Counter {
 	all := map[string]resourceapi.Counter{}
 	take := func(name string, n int) {
 		all[name] = resourceapi.Counter{Value: *resource.NewQuantity(int64(n), resource.DecimalSI)}
@@ -106,7 +106,7 @@ func (p place) consumes() map[string]resourceapi.Counter {
 	return all
 }
 
-func (p place) device() resourceapi.Device {
+func (p placement) device() resourceapi.Device {
 	text := func(s string) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{StringValue: &s} }
 	number := func(n int) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{IntValue: new(int64(n))} }
 	profile, memory, sms := p.profile.Name, p.profile.MemoryMiB, p.profile.SMs

@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build node lib demo test race sanitize check check-node check-long check-engines check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build node lib demo test race sanitize check check-node check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=...
 
 check-engines: lib ## tests of containers on Docker 26 and 28 and podman 4.3 and 5, as root
 	@scripts/check-engines $(ENGINES)
+
+check-cluster: build ## the driver under Kubernetes' own API server and scheduler, as root
+	@scripts/check-cluster
 
 check-clients: build ## real clients of NVML and CUDA on a simulated host
 	@scripts/install-nvidia-smi bin/judge >/dev/null

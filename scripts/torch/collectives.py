@@ -43,6 +43,16 @@ def exchanges(rank, ranks, place, dtype):
         dist.all_gather_into_tensor(out, tensor(rank))
         return out
 
+    def gather_stacked():
+        out = torch.empty(ranks, 1, dtype=dtype, device=place)
+        dist.all_gather_into_tensor(out, tensor(rank))
+        return out.flatten()
+
+    def scatter_stacked():
+        out = tensor(0)
+        dist.reduce_scatter_tensor(out, torch.tensor([[rank + at] for at in range(ranks)], dtype=dtype, device=place))
+        return out
+
     def reduce_scatter():
         out = tensor(0)
         dist.reduce_scatter(out, [tensor(rank + at) for at in range(ranks)])
@@ -78,7 +88,9 @@ def exchanges(rank, ranks, place, dtype):
     total, order = sum(range(ranks + 1)), list(range(ranks))
     yield "all_reduce", all_reduce, [total, 2 * ranks]
     yield "maximum", lambda: all_reduce(op=dist.ReduceOp.MAX), [ranks, 2]
-    if on_gpu:  # gloo lacks it
+    if on_gpu:  # gloo lacks these
+        yield "all_gather_into_tensor", gather_stacked, order
+        yield "reduce_scatter_tensor", scatter_stacked, [sum(order)]
         yield "average", lambda: all_reduce(op=dist.ReduceOp.AVG), [total / ranks if dtype.is_floating_point else total // ranks, 2]
     yield "asynchronous", asynchronous, [total]
     yield "broadcast", broadcast, [ranks + 4]
@@ -109,7 +121,7 @@ def work(rank, ranks):
                 assert got.device == place and got.dtype == dtype, (name, got)
             if rank == 0:
                 assert got.tolist() == torch.tensor(expected, dtype=dtype).tolist(), (name, dtype, got, expected)
-                if dtype in (torch.float32, torch.int64) and name != "average":
+                if dtype in (torch.float32, torch.int64) and name not in ("average", "reduce_scatter_tensor") and exchange.__name__ != "gather_stacked":
                     show("%s %s" % (name, dtype), got.double().sum())
     if on_gpu:
         try:

@@ -2,6 +2,8 @@
 moved, moves as bytes; what is added up is added up in float32 and rounded."""
 
 ADDS_UP = ("allreduce_", "allreduce_coalesced_", "reduce_", "reduce_scatter_", "_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_")
+# NCCL takes the parts of all processes in one tensor of any shape; gloo takes the shape of one part, with a longer first dimension.
+IN_ONE = ("_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_", "_allgather_base_", "allgather_into_tensor_coalesced_")
 
 
 def make(torch):
@@ -18,14 +20,33 @@ def make(torch):
     def as_bytes(tensor):
         return (tensor if tensor.dim() else tensor.reshape(1)).view(torch.uint8)
 
+    def flat(value):
+        if isinstance(value, Tensor):
+            return value.view(-1) if value.is_contiguous() else value
+        return [flat(part) for part in value] if type(value) in (list, tuple) else value
+
+    def check(name, output, part, group):
+        """NCCL's own rule. Some versions of gloo end the process instead."""
+        if name.startswith("_allgather"):
+            output, part, text = part, output, "output tensor size must be equal to world_size times input tensor size"
+        else:
+            text = "input tensor must be the same size as output size times world size"
+        size = getattr(group, "size", None) or torch.distributed.ProcessGroup.unbox(group).size
+        if part.numel() != output.numel() * size():
+            raise ValueError(text)
+
     def run(func, *args, **kwargs):
-        pairs = []
+        name, pairs = func._schema.name.split("::")[1], []
+        if name in IN_ONE:
+            if isinstance(args[0], Tensor):
+                check(name, *args[:3])
+            args = tuple(map(flat, args[:2])) + args[2:]
 
         def as_float32(tensor):
             pairs.append((tensor, tensor.float()))
             return pairs[-1][1]
 
-        replace = as_float32 if func._schema.name.split("::")[1] in ADDS_UP else as_bytes
+        replace = as_float32 if name in ADDS_UP else as_bytes
         result = func(*replaced(args, replace), **{key: replaced(value, replace) for key, value in kwargs.items()})
         if pairs:
             (result[-1] if isinstance(result, (list, tuple)) else result).wait()

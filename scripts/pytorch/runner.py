@@ -18,6 +18,7 @@ import unittest
 
 WAITING = 5  # times the limit that a test may take with waiting
 AGAIN = 75  # exit code
+SHOWN = 360  # characters of a message: the error of another process is at its end
 HARD = 15  # seconds after the limits until a test that cannot be interrupted ends the interpreter
 
 
@@ -46,7 +47,8 @@ class Outcome(unittest.TestResult):
 
     def note(self, outcome, message):
         if self.outcome != "failed":
-            self.outcome, self.message = outcome, " ".join(str(message).split())[:300]
+            text = " ".join(str(message).split()).partition("To execute this test, run")[0]
+            self.outcome, self.message = outcome, text if len(text) <= SHOWN else text[:SHOWN // 3] + " ... " + text[-SHOWN * 2 // 3:]
 
     def addError(self, test, error):
         self.note("failed", "%s: %s" % (error[0].__name__, error[1]))

@@ -3,7 +3,6 @@
 package device
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 
 	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
+	"cosplay/internal/initd"
 	"cosplay/internal/inside"
 	"cosplay/internal/preflight"
 	"cosplay/internal/prose"
@@ -101,13 +101,37 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 func (r Runtime) taken(session string) error {
 	file := Of(session).File(r.Specs)
 	there, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Contains(there, []byte(r.Inside(session))) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && r.owns(session, there) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	return prose.Advice{What: fmt.Sprintf("%s is the device of another project", file), Fix: "rename this session or the folder of this project; or remove the file, if its project was removed"}
+}
+
+// owns reports whether a specification is that of a session of this project, by the session folder that it names. A
+// project's folder may have moved since, and a specification that names none may be the session's own, damaged.
+func (r Runtime) owns(session string, specification []byte) bool {
+	was, found := r.recorded(session)
+	named := ""
+	if edits, err := cdi.Parse(specification); err == nil {
+		for _, m := range edits.Mounts {
+			if m.Container == initd.Dir {
+				named = m.Host
+			}
+		}
+	}
+	if named == "" {
+		return found
+	}
+	there, err := os.Stat(named)
+	if errors.Is(err, fs.ErrNotExist) {
+		inside, err := filepath.Abs(r.Inside(session))
+		return err == nil && named == inside || found && string(specification) == was.Specification
+	}
+	own, missing := os.Stat(r.Inside(session))
+	return err == nil && missing == nil && os.SameFile(there, own)
 }
 
 // Unprepare removes the device and the session's folder, and returns what the session's programs used.

@@ -146,6 +146,56 @@ func TestTaken(t *testing.T) {
 	}
 }
 
+// TestOwned: a device is known by the folder that it names, whatever characters are in its path, also where one path
+// contains the other, the project has moved, or the specification was damaged.
+func TestOwned(t *testing.T) {
+	for _, folder := range []string{`r&d`, `"quoted" <x>\\y`} {
+		r, s, given := onHost(t)
+		r.Folders = filepath.Join(filepath.Dir(r.Folders), folder)
+		made, err := r.Prepare(context.Background(), s, given)
+		check(t, err)
+		_, err = r.Prepare(context.Background(), s, given)
+		check(t, err)
+
+		other := r
+		if other.Folders, err = filepath.Abs(r.Folders + r.Folders); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Prepare(context.Background(), s, given); err == nil {
+			t.Errorf("%s: the device was written over by a project whose path contains that", folder)
+		}
+
+		check(t, os.WriteFile(made.ID, nil, 0o644))
+		_, err = r.Prepare(context.Background(), s, given)
+		check(t, err)
+
+		moved := r
+		moved.Folders += "-moved"
+		check(t, os.Rename(r.Folders, moved.Folders))
+		_, err = moved.Prepare(context.Background(), s, given)
+		check(t, err)
+		check(t, os.Rename(moved.Folders, r.Folders))
+		_, err = r.Unprepare(context.Background(), s.ID)
+		check(t, err)
+		if _, err := os.Stat(made.ID); err == nil {
+			t.Errorf("%s: the device is left", folder)
+		}
+	}
+	long, s, given := onHost(t)
+	short := long
+	long.Folders = filepath.Join(filepath.Dir(long.Folders), long.Folders)
+	made, err := long.Prepare(context.Background(), s, given)
+	check(t, err)
+	if _, err := short.Prepare(context.Background(), s, given); err == nil {
+		t.Error("the device of a project was written over by one whose path is the end of that")
+	}
+	_, err = short.Unprepare(context.Background(), s.ID)
+	check(t, err)
+	if _, err := os.Stat(made.ID); err != nil {
+		t.Errorf("the other's was removed: %v", err)
+	}
+}
+
 // TestHolders finds processes by what is in their environment, and ends them.
 func TestHolders(t *testing.T) {
 	r, s, _ := onHost(t)

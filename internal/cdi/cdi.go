@@ -47,6 +47,18 @@ func (d Device) File(dir string) string {
 	return filepath.Join(dir, library.GenerateTransientSpecName(d.Vendor, class, d.Name)+".json")
 }
 
+// Check returns why CDI does not accept a device's name, or no file system its specification's.
+func (d Device) Check() error {
+	const longest = 255 - len(".12345678901234567890") // bytes in the name of a file, which is written beside its place first
+	if err := parser.ValidateDeviceName(d.Name); err != nil {
+		return fmt.Errorf("%q cannot be the name of a CDI device: it begins and ends with an English letter or a digit, and has _ - . : between them", d.Name)
+	}
+	if file := d.File(""); len(file) > longest {
+		return fmt.Errorf("%q is too long for the name of a CDI device: the name of its file would have %d bytes", d.Name, len(file))
+	}
+	return nil
+}
+
 // Edits is everything that CDI adds to a container with the device.
 type Edits struct {
 	Nodes  []File            // device nodes
@@ -111,8 +123,8 @@ func (d Device) Specification(e Edits) ([]byte, error) {
 // specification converts the edits to CDI. CDI's own library validates them, and the specification requires the
 // lowest version that supports them.
 func (d Device) specification(e Edits) (*specs.Spec, error) {
-	if err := parser.ValidateDeviceName(d.Name); err != nil {
-		return nil, fmt.Errorf("%w; a name has letters and digits, and between them - _ . or : too", err)
+	if err := d.Check(); err != nil {
+		return nil, err
 	}
 	if err := e.check(); err != nil {
 		return nil, err

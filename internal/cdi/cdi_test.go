@@ -119,8 +119,8 @@ func TestRefused(t *testing.T) {
 		edits Edits
 		want  string
 	}{
-		"a name with brackets":  {"worker[3]", Edits{}, "letters and digits"},
-		"no name":               {"", Edits{}, "empty"},
+		"a name with brackets":  {"worker[3]", Edits{}, "cannot be the name of a CDI device"},
+		"no name":               {"", Edits{}, "cannot be the name of a CDI device"},
 		"a relative mount":      {"w", Edits{Mounts: []File{{Host: "lib", Container: "/lib"}}}, "clean absolute path"},
 		"a way out":             {"w", Edits{Mounts: []File{at("/run/../etc/passwd")}}, "clean absolute path"},
 		"two in one place":      {"w", Edits{Mounts: []File{at("/a"), {Host: "/b", Container: "/a"}}}, "two things would be at /a"},

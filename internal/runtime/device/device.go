@@ -241,6 +241,10 @@ func (r Runtime) Survey(context.Context) (runtime.Survey, error) {
 			Advice: prose.Advice{What: r.Specs + " belongs to root, and engines read devices there", Fix: "run cosplay as root, or give the folder to your user"}})
 	}
 	return runtime.Survey{Host: host, Check: func(_ context.Context, s resource.Session, removed map[string]bool) []preflight.Problem {
+		if err := Of(s.ID).Check(); err != nil {
+			return []preflight.Problem{{Summary: "CDI does not accept the name of its device", Advice: prose.Advice{
+				What: err.Error(), Fix: "rename the session or the folder of this project, both of which are in it"}}}
+		}
 		if err := r.taken(s.ID); err != nil && !removed[Of(s.ID).File(r.Specs)] {
 			advice := prose.Advice{What: err.Error()}
 			_ = errors.As(err, &advice)

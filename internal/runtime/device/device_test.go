@@ -140,6 +140,12 @@ func TestTaken(t *testing.T) {
 	if _, err := os.Stat(other.File(r.Specs)); err != nil {
 		t.Errorf("the other's was removed: %v", err)
 	}
+	for _, id := range []string{"_x-test", "one-test_", "one---", strings.Repeat("n", 230)} {
+		s.ID = id
+		if found := survey.Check(context.Background(), s, nil); len(found) != 1 || found[0].Summary != "CDI does not accept the name of its device" || found[0].Fix == "" {
+			t.Errorf("the name %s: %+v", id, found)
+		}
+	}
 	s.ID, s.Secret = "two-test", map[string]string{"TOKEN": "hidden"}
 	if found := survey.Check(context.Background(), s, nil); len(found) != 1 || found[0].Attribute != "env" {
 		t.Errorf("with sensitive values: %+v", found)

@@ -58,6 +58,10 @@ func loadGPUs(ctx context.Context, p *project.Project, all []*asked) {
 func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
 	var load verify.Load
 	for _, a := range sessions {
+		if len(a.inside) > 0 && a.inside[0].Vacant != "" {
+			load.Failed = a.inside[0].Vacant
+			continue
+		}
 		leave, err := enterAlone(ctx, a.interior.UsageFile)
 		if err != nil {
 			load.Failed = err.Error()

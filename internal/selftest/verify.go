@@ -205,6 +205,10 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	// One after the other: both fill the memory up to the cap.
 	a.inside = []verify.Inside{ask(verify.Exec, a.interior, execute(ctx, a.place, s.ID))}
 	for _, d := range a.later {
+		if vacant := a.inside[0].Vacant; vacant != "" {
+			d.inside = []verify.Inside{{Way: verify.Exec, Vacant: vacant}}
+			continue
+		}
 		in := verify.Inside{Way: verify.Exec, Answers: map[string]verify.Output{}}
 		_ = execute(ctx, a.place, s.ID).answer(verify.DeviceQuestion(a.interior.Probe, d.device), in) // the answer has the error
 		d.inside = []verify.Inside{in}

@@ -26,3 +26,13 @@ func TestJudgeDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestVacantDevice: nothing is checked in a later device of a session that has no place for programs now.
+func TestVacantDevice(t *testing.T) {
+	w := Wanted{Name: "RTX 2060", UUID: "GPU-2", MemoryMiB: 6144, CUDA: true}
+	for _, r := range JudgeDevice(1, w, []Inside{{Way: Exec, Vacant: "no container has the device"}}, Observed{}) {
+		if r.Way == Exec {
+			t.Errorf("checked: %+v", r)
+		}
+	}
+}

@@ -136,7 +136,9 @@ func Judge(w Wanted, inside []Inside, outside Observed) []Result {
 func JudgeDevice(device int, w Wanted, inside []Inside, outside Observed) []Result {
 	var all []Result
 	for _, in := range inside {
-		all = append(all, runAll(deviceChecks, w, in, in.Way)...)
+		if in.Vacant == "" { // enter reports it, once for the session
+			all = append(all, runAll(deviceChecks, w, in, in.Way)...)
+		}
 	}
 	all = append(all, runAll(settingsChecks, w, outside, Outside)...)
 	for i := range all {

@@ -122,6 +122,21 @@ func TestDevice(t *testing.T) {
 	}
 }
 
+// TestDamagedUsage: a program that damages the usage file does not keep CUDA from being checked.
+func TestDamagedUsage(t *testing.T) {
+	r, s, given := onHost(t)
+	_, err := r.Prepare(context.Background(), s, given)
+	check(t, err)
+	before, err := r.Interior(resource.PriorSession{Session: s})
+	check(t, err)
+	check(t, os.Truncate(filepath.Join(r.Inside(s.ID), "usage"), 0))
+	after, err := r.Interior(resource.PriorSession{Session: s})
+	check(t, err)
+	if before.UsageFile != after.UsageFile || before.UsageFile == "" {
+		t.Errorf("before: %+v\nafter:  %+v", before, after)
+	}
+}
+
 // TestTaken: the device of another project is neither written over nor removed, and the check before an apply finds it.
 func TestTaken(t *testing.T) {
 	r, s, given := onHost(t)

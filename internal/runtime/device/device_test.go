@@ -122,6 +122,29 @@ func TestDevice(t *testing.T) {
 	}
 }
 
+// TestLoader: what a container says that the loader is to load is loaded in it alone, not in the program of this machine
+// that enters it.
+func TestLoader(t *testing.T) {
+	need.Root(t, "unshare", "nsenter")
+	r, s, _ := onHost(t)
+	stand := exec.Command("unshare", "--mount", "sleep", "60")
+	stand.Env = append(os.Environ(), mark(s.ID), "LD_PRELOAD=/missing.so")
+	check(t, stand.Start())
+	t.Cleanup(func() { _ = stand.Process.Kill(); _ = stand.Wait() })
+	program := runtime.Program{Argv: []string{"sh", "-c", "echo $LD_PRELOAD $SEED"}, Env: map[string]string{"SEED": "14"}}
+	var out, said strings.Builder
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, err := r.Exec(context.Background(), s.ID, program, runtime.Streams{Out: &out, Err: &said})
+		if !errors.As(err, new(runtime.VacantError)) || time.Now().After(end) {
+			check(t, err)
+			break
+		}
+	}
+	if out.String() != "/missing.so 14\n" || strings.Count(said.String(), "cannot be preloaded") != 1 {
+		t.Errorf("it printed %q, and the loaders said %q", out.String(), said.String())
+	}
+}
+
 // TestDamagedUsage: a program that damages the usage file does not keep CUDA from being checked.
 func TestDamagedUsage(t *testing.T) {
 	r, s, given := onHost(t)

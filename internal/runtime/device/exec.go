@@ -1,7 +1,6 @@
 package device
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -106,16 +105,29 @@ func (c container) run(ctx context.Context, p runtime.Program, s runtime.Streams
 	if argv = append(argv, "--wd"); p.Dir != "" {
 		argv[len(argv)-1] = "--wdns=" + p.Dir
 	}
-	command := exec.CommandContext(ctx, "nsenter", append(append(argv, "--"), p.Argv...)...)
+	var variables, loaders []string
+	for variable := range strings.SplitSeq(strings.TrimRight(string(environment), "\x00"), "\x00") {
+		variables = append(variables, variable)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		variables = append(variables, name+"="+p.Env[name])
+	}
+	variables = slices.DeleteFunc(variables, func(variable string) bool {
+		if !steersLoader(variable) {
+			return false
+		}
+		loaders = append(loaders, variable)
+		return true
+	})
+	argv = append(argv, "--")
+	if len(loaders) > 0 {
+		argv = append(append(argv, "env"), loaders...) // the container's, which sets them where they belong
+	}
+	command := exec.CommandContext(ctx, "nsenter", append(argv, p.Argv...)...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = runtime.KillAfter
 	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
-	for variable := range bytes.SplitSeq(bytes.TrimRight(environment, "\x00"), []byte{0}) {
-		command.Env = append(command.Env, string(variable))
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-		command.Env = append(command.Env, name+"="+p.Env[name])
-	}
+	command.Env = variables
 	err = command.Run()
 	if ended, is := errors.AsType[*exec.ExitError](err); is {
 		if status, is := ended.Sys().(syscall.WaitStatus); is && status.Signaled() {
@@ -127,6 +139,15 @@ func (c container) run(ctx context.Context, p runtime.Program, s runtime.Streams
 		return 1, prose.Advice{What: "there is no nsenter, by which cosplay enters containers", Fix: "install util-linux"}
 	}
 	return 0, err
+}
+
+// steersLoader reports whether a variable can make a program of the C library load files or write to them: those that
+// glibc ignores in programs with more rights than their caller. nsenter runs on the host as cosplay's user, often root, and
+// any user can write to the environment of a process that says it has a device.
+func steersLoader(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "MALLOC_") || strings.HasPrefix(name, "GLIBC_") ||
+		slices.Contains([]string{"GCONV_PATH", "GETCONF_DIR", "HOSTALIASES", "LOCALDOMAIN", "LOCPATH", "NIS_PATH", "NLSPATH", "RESOLV_HOST_CONF", "RES_OPTIONS", "TMPDIR", "TZDIR"}, name)
 }
 
 // file is the path of what the kernel shows of a container's first process.

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -122,29 +123,6 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// TestLoader: what a container says that the loader is to load is loaded in it alone, not in the program of this machine
-// that enters it.
-func TestLoader(t *testing.T) {
-	need.Root(t, "unshare", "nsenter")
-	r, s, _ := onHost(t)
-	stand := exec.Command("unshare", "--mount", "sleep", "60")
-	stand.Env = append(os.Environ(), mark(s.ID), "LD_PRELOAD=/missing.so")
-	check(t, stand.Start())
-	t.Cleanup(func() { _ = stand.Process.Kill(); _ = stand.Wait() })
-	program := runtime.Program{Argv: []string{"sh", "-c", "echo $LD_PRELOAD $SEED"}, Env: map[string]string{"SEED": "14"}}
-	var out, said strings.Builder
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		_, err := r.Exec(context.Background(), s.ID, program, runtime.Streams{Out: &out, Err: &said})
-		if !errors.As(err, new(runtime.VacantError)) || time.Now().After(end) {
-			check(t, err)
-			break
-		}
-	}
-	if out.String() != "/missing.so 14\n" || strings.Count(said.String(), "cannot be preloaded") != 1 {
-		t.Errorf("it printed %q, and the loaders said %q", out.String(), said.String())
-	}
-}
-
 // TestDamagedUsage: a program that damages the usage file does not keep CUDA from being checked.
 func TestDamagedUsage(t *testing.T) {
 	r, s, given := onHost(t)
@@ -240,32 +218,56 @@ func TestOwned(t *testing.T) {
 	}
 }
 
-// TestHolders finds processes by what is in their environment, and ends them.
+// TestHolders finds the containers that have a session's folder, and not those that say so, enters one with no more rights
+// than it has, and ends it.
 func TestHolders(t *testing.T) {
-	r, s, _ := onHost(t)
+	need.Root(t, "unshare", "setpriv")
+	r, s, given := onHost(t)
 	if _, err := r.Exec(context.Background(), s.ID, runtime.Program{Argv: []string{"id"}}, runtime.Streams{}); !errors.As(err, new(runtime.VacantError)) {
 		t.Errorf("without a container: %v", err)
 	}
-	need.Root(t, "unshare")
-	stand := exec.Command("unshare", "--mount", "sleep", "60")
-	stand.Env = append(os.Environ(), mark(s.ID))
-	check(t, stand.Start())
-	t.Cleanup(func() { _ = stand.Process.Kill() })
-	var found []container
-	for end := time.Now().Add(10 * time.Second); len(found) == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		var err error
-		found, err = holders(mark(s.ID))
-		check(t, err)
+	_, err := r.Prepare(context.Background(), s, given)
+	check(t, err)
+	inside := r.Inside(s.ID)
+	start := func(script string) *exec.Cmd {
+		c := exec.Command("unshare", "--mount", "sh", "-c", "mount -t tmpfs tmpfs /run && mkdir -p /run/cosplay && "+script, inside)
+		c.Env = append(os.Environ(), mark(s.ID), "LD_PRELOAD=/nonexistent.so")
+		c.Stderr = nil
+		check(t, c.Start())
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		return c
 	}
-	if len(found) != 1 || found[0].pid != stand.Process.Pid {
-		t.Fatalf("found %v, it is process %d", found, stand.Process.Pid)
+	holders := func(n int) (found []container) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			found, err = r.holders(s.ID)
+			if check(t, err); len(found) == n {
+				break
+			}
+		}
+		if len(found) != n {
+			t.Fatalf("found %v, want %d", found, n)
+		}
+		return found
 	}
-	ended := make(chan error)
-	go func() { ended <- stand.Wait() }()
+	start("rmdir /run/cosplay && ln -s $0 /run/cosplay && exec sleep 60") // a link proves nothing
+	start("exec sleep 60")                                                // and the environment does not
+	time.Sleep(300 * time.Millisecond)
+	holders(0)
+
+	start(`mount --bind $0 /run/cosplay && unshare --mount sleep 3 & exec setpriv --reuid 1000 --regid 1000 --clear-groups --bounding-set -all,+chown --no-new-privs sleep 60`)
+	holders(1) // also where a process of the container has another mount namespace
+	time.Sleep(300 * time.Millisecond)
+	holders(1)
+	var out bytes.Buffer
+	code, err := r.Exec(context.Background(), s.ID, runtime.Program{Argv: []string{"grep", "-E", "^(Uid|CapBnd|CapEff|NoNewPrivs|NSpid)", "/proc/self/status"}}, runtime.Streams{Out: &out, Err: &out})
+	text := out.String()
+	if err != nil || code != 0 || !strings.Contains(text, "Uid:\t1000") || !strings.Contains(text, "CapEff:\t0000000000000000") || !strings.Contains(text, "NoNewPrivs:\t1") || !strings.Contains(text, "CapBnd:\t0000000000000001") {
+		t.Errorf("a program in it ends with %d, %v:\n%s", code, err, text)
+	}
+	if code, err := r.Exec(context.Background(), s.ID, runtime.Program{Argv: []string{"no-such-program"}}, runtime.Streams{}); code != runtime.NotFound || err == nil {
+		t.Errorf("a program that does not exist: %d, %v", code, err)
+	}
 	check(t, r.End(context.Background(), s.ID, "", time.Minute))
-	select {
-	case <-ended:
-	case <-time.After(10 * time.Second):
-		t.Error("it still runs")
-	}
+	holders(0)
 }

@@ -1,9 +1,11 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -14,6 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/initd"
 	"cosplay/internal/prose"
 	"cosplay/internal/runtime"
 )
@@ -32,7 +37,7 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 		return 1, err
 	}
 	device := Of(session).Qualified()
-	all, err := holders(mark(session))
+	all, err := r.holders(session)
 	if err != nil {
 		return 1, err
 	}
@@ -61,120 +66,111 @@ func nowhere(device string) prose.Advice {
 	return advice
 }
 
-// holders are the containers in which a process has a mark in its environment.
-func holders(mark string) (all []container, err error) {
-	entries, err := os.ReadDir(proc)
-	if err != nil {
+// holders are the containers that have the device of a session: those with the session's folder at its place. What a
+// process says of itself, as in its environment, proves nothing.
+func (r Runtime) holders(session string) (all []container, err error) {
+	folder, err := os.Stat(r.Inside(session))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	entries, failed := os.ReadDir(proc)
+	if err := errors.Join(err, failed); err != nil {
 		return nil, fmt.Errorf("listing the processes: %w", err)
 	}
-	own, _ := os.Readlink(filepath.Join(proc, "self/ns/mnt"))
-	known := map[string]bool{own: true}
-	pids := make([]int, 0, len(entries))
+	var within []container
 	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
+		if pid, err := strconv.Atoi(e.Name()); err == nil && (container{pid}).has(folder) {
+			within = append(within, container{pid})
 		}
 	}
-	slices.Sort(pids) // the first process of a container has the lowest, as long as they do not start again at 1
-	for _, pid := range pids {
-		folder := filepath.Join(proc, strconv.Itoa(pid))
-		namespace, err := os.Readlink(filepath.Join(folder, "ns/mnt"))
-		if err != nil || known[namespace] {
+	slices.SortFunc(within, func(a, b container) int { return a.pid - b.pid })
+	known := map[string]bool{}
+	for _, c := range within {
+		// A process that one of the container has started is the container's, whatever namespaces it has made.
+		if slices.Contains(within, container{c.parent()}) {
 			continue
 		}
-		environment, err := os.ReadFile(filepath.Join(folder, "environ"))
-		if err == nil && slices.Contains(strings.Split(string(environment), "\x00"), mark) {
-			known[namespace] = true
-			all = append(all, container{pid})
+		if in := c.space(); !known[in] {
+			known[in] = true
+			all = append(all, c)
 		}
 	}
 	return all, nil
 }
 
-// run runs a program in the namespaces of a container, and returns its exit code.
-func (c container) run(ctx context.Context, p runtime.Program, s runtime.Streams) (int, error) {
-	environment, err := os.ReadFile(c.file("environ"))
+// has reports whether a process sees a session's folder where a device mounts it. No link of the container is followed: it
+// could lead to the folder from anywhere.
+func (c container) has(folder os.FileInfo) bool {
+	root, err := os.Open(c.file("root"))
 	if err != nil {
-		return 1, err
+		return false
 	}
-	user, err := c.user()
+	defer root.Close()
+	fd, err := unix.Openat2(int(root.Fd()), strings.TrimPrefix(initd.Dir, "/"),
+		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
-		return 1, err
+		return false
 	}
-	argv := append([]string{"--target", strconv.Itoa(c.pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root"}, user...)
-	if argv = append(argv, "--wd"); p.Dir != "" {
-		argv[len(argv)-1] = "--wdns=" + p.Dir
-	}
-	var variables, loaders []string
-	for variable := range strings.SplitSeq(strings.TrimRight(string(environment), "\x00"), "\x00") {
-		variables = append(variables, variable)
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-		variables = append(variables, name+"="+p.Env[name])
-	}
-	variables = slices.DeleteFunc(variables, func(variable string) bool {
-		if !steersLoader(variable) {
-			return false
-		}
-		loaders = append(loaders, variable)
-		return true
-	})
-	argv = append(argv, "--")
-	if len(loaders) > 0 {
-		argv = append(append(argv, "env"), loaders...) // the container's, which sets them where they belong
-	}
-	command := exec.CommandContext(ctx, "nsenter", append(argv, p.Argv...)...)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = runtime.KillAfter
-	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
-	command.Env = variables
-	err = command.Run()
-	if ended, is := errors.AsType[*exec.ExitError](err); is {
-		if status, is := ended.Sys().(syscall.WaitStatus); is && status.Signaled() {
-			return 128 + int(status.Signal()), nil
-		}
-		return ended.ExitCode(), nil
-	}
-	if errors.Is(err, exec.ErrNotFound) {
-		return 1, prose.Advice{What: "there is no nsenter, by which cosplay enters containers", Fix: "install util-linux"}
-	}
-	return 0, err
+	there := os.NewFile(uintptr(fd), initd.Dir)
+	defer there.Close()
+	info, err := there.Stat()
+	return err == nil && os.SameFile(info, folder)
 }
 
-// steersLoader reports whether a variable can make a program of the C library load files or write to them: those that
-// glibc ignores in programs with more rights than their caller. nsenter runs on the host as cosplay's user, often root, and
-// any user can write to the environment of a process that says it has a device.
-func steersLoader(variable string) bool {
-	name, _, _ := strings.Cut(variable, "=")
-	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "MALLOC_") || strings.HasPrefix(name, "GLIBC_") ||
-		slices.Contains([]string{"GCONV_PATH", "GETCONF_DIR", "HOSTALIASES", "LOCALDOMAIN", "LOCPATH", "NIS_PATH", "NLSPATH", "RESOLV_HOST_CONF", "RES_OPTIONS", "TMPDIR", "TZDIR"}, name)
+// space is what the processes of a container have in common: its PID namespace, or its mount namespace where it sees the
+// host's processes.
+func (c container) space() string {
+	own, _ := os.Readlink(proc + "/self/ns/pid")
+	its, _ := os.Readlink(c.file("ns/pid"))
+	if its == own {
+		its, _ = os.Readlink(c.file("ns/mnt"))
+	}
+	return its
+}
+
+func (c container) parent() int {
+	status, _ := os.ReadFile(c.file("status"))
+	_, rest, _ := strings.Cut(string(status), "PPid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	pid, _ := strconv.Atoi(strings.TrimSpace(line))
+	return pid
 }
 
 // file is the path of what the kernel shows of a container's first process.
 func (c container) file(name string) string { return filepath.Join(proc, strconv.Itoa(c.pid), name) }
 
-// user are the words by which nsenter runs a command as the user of the container's first process.
-func (c container) user() ([]string, error) {
-	status, err := os.ReadFile(c.file("status"))
+// run runs a program in a container, and returns its exit code.
+func (c container) run(ctx context.Context, p runtime.Program, s runtime.Streams) (int, error) {
+	environment, err := os.ReadFile(c.file("environ"))
 	if err != nil {
-		return nil, err
+		return 1, err
 	}
-	var words []string
-	for line := range strings.Lines(string(status)) {
-		switch f := strings.Fields(line); {
-		case len(f) > 2 && f[0] == "Uid:":
-			words = append(words, "--setuid="+f[2])
-		case len(f) > 2 && f[0] == "Gid:":
-			words = append(words, "--setgid="+f[2])
-		}
+	command := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = runtime.KillAfter
+	command.Dir = cmp.Or(p.Dir, "/")
+	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
+	command.Env = strings.Split(strings.TrimRight(string(environment), "\x00"), "\x00")
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		command.Env = append(command.Env, name+"="+p.Env[name])
 	}
-	return words, nil
+	if err := c.start(command); err != nil {
+		return codeOf(err), err
+	}
+	var ended *exec.ExitError
+	if err := command.Wait(); !errors.As(err, &ended) {
+		return 0, err
+	}
+	if status, is := ended.Sys().(syscall.WaitStatus); is && status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return ended.ExitCode(), nil
 }
 
 // End ends the containers that have the session's device: SIGTERM to their first processes, and after the grace period
 // SIGKILL. They have no terminal that cosplay knows.
 func (r Runtime) End(ctx context.Context, session, _ string, grace time.Duration) error {
-	all, err := holders(mark(session))
+	all, err := r.holders(session)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -182,7 +178,7 @@ func (r Runtime) End(ctx context.Context, session, _ string, grace time.Duration
 		_ = c.signal(syscall.SIGTERM) // it may have ended
 	}
 	for deadline := time.Now().Add(grace); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
-		if all, err = holders(mark(session)); err != nil || len(all) == 0 {
+		if all, err = r.holders(session); err != nil || len(all) == 0 {
 			return err
 		}
 	}

@@ -165,8 +165,11 @@ func (d Device) specification(e Edits) (*specs.Spec, error) {
 // Parse reads the edits of the one device of a specification.
 func Parse(specification []byte) (e Edits, err error) {
 	var spec specs.Spec
-	if err := json.Unmarshal(specification, &spec); err != nil || len(spec.Devices) != 1 {
-		return e, fmt.Errorf("the specification has %d devices, not one: %w", len(spec.Devices), err)
+	if err := json.Unmarshal(specification, &spec); err != nil {
+		return e, fmt.Errorf("reading a specification: %w", err)
+	}
+	if len(spec.Devices) != 1 {
+		return e, fmt.Errorf("the specification has %d devices, not one", len(spec.Devices))
 	}
 	edits := spec.Devices[0].ContainerEdits
 	e.Env = map[string]string{}

@@ -16,11 +16,11 @@ func devicesCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "devices [SESSION...]",
 		Short: "List the sessions that are CDI devices",
-		Long: `List the sessions whose host has runtime = "cdi", each with the name by which any engine that reads devices of CDI gives it to a container: docker run --device NAME IMAGE. With names, those of these sessions, or of all of a block.
+		Long: `List the sessions whose host has runtime = "cdi", each with the name by which any engine that reads devices of CDI gives it to a container: docker run --device NAME IMAGE. With names: only these sessions or blocks.
 
 With --compose, --devcontainer, --podman or --apptainer: the lines to paste into a compose file, a devcontainer.json or a shell. Apptainer's have all mounts and variables, since it reads no devices.
 
-Exit codes: 0 done; 1 error, or a session that is no device.`,
+Exit codes: 0 done; 1 error, or a session that is not a device.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, now, sessions, err := inv.peekChosen(cmd.Context(), args)
 			if err != nil {
@@ -34,7 +34,7 @@ Exit codes: 0 done; 1 error, or a session that is no device.`,
 				}
 				offers, is := place.(runtime.Offerer)
 				if !is && len(args) > 0 {
-					return fmt.Errorf("%s is no CDI device: sessions of host %q run in another runtime. Fix: runtime = \"cdi\" in the host block", s.Address, s.Slice.Host)
+					return fmt.Errorf("%s is not a CDI device: host %q has runtime = %q. Fix: runtime = \"cdi\" in the host block", s.Address, s.Slice.Host, s.Runtime)
 				}
 				if !is {
 					continue
@@ -46,6 +46,9 @@ Exit codes: 0 done; 1 error, or a session that is no device.`,
 				view = append(view, render.Offered{Session: s.Session, Offer: offer})
 			}
 			for tool, asked := range wanted {
+				if *asked && inv.json {
+					return fmt.Errorf("--json and --%s exclude each other. Fix: leave one of them out", tool)
+				}
 				if *asked && len(view) > 0 {
 					render.DeviceLines[tool](inv.Out, view)
 					return nil

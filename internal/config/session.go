@@ -251,9 +251,9 @@ func (r *reporter) checkSlice(s *Session) {
 	case s.GPUs > 1:
 		r.complain(at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
 	case slot >= 0 && !s.Ranges.has("gpu"):
-		r.complain(at, "a slot is of a GPU, and \"gpu\" is missing", "Say which GPU, like gpu = 0, or write slice = %q, and cosplay chooses GPU and slot.", profile)
+		r.complain(at, fmt.Sprintf("slice = %q names a slot, and \"gpu\" is missing", s.Slice), "Write the GPU of the slot, like gpu = 0, or slice = %q, and cosplay chooses GPU and slot.", profile)
 	case slot >= 0 && s.Sharing == resource.SharingMPS:
-		r.complain(at, "cosplay chooses the slices that MPS divides", "Write slice = %q, or another sharing.", profile)
+		r.complain(at, "a session with sharing = \"mps\" cannot name a slot", "Write slice = %q, or another sharing.", profile)
 	case s.Sharing == resource.SharingExclusive:
 		r.complain(at, fmt.Sprintf("a session with sharing = %q has no slice", s.Sharing), "Leave out slice, or sharing.")
 	case (s.Sharing == resource.SharingTime || s.Sharing == resource.SharingMPS) && divides:

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -52,10 +53,23 @@ func MakeUsage(path string, devices int) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &unsound) {
 		return err
 	}
-	if err := durable.ReplaceFile(path, unusedFile(devices), countedMode); err != nil {
+	write := durable.ReplaceFile
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		write = writeInPlace // running containers have mounted this file, and would lose another
+	}
+	if err := write(path, unusedFile(devices), countedMode); err != nil {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
 	return os.Chmod(path, countedMode) // an existing file may have another mode
+}
+
+func writeInPlace(path string, data []byte, _ os.FileMode) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(data, 0)
+	return errors.Join(err, file.Truncate(int64(len(data))), file.Close())
 }
 
 // unusedFile returns the content of the usage file of a session that has used nothing.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -25,6 +26,8 @@ type class struct {
 	slot     int     // and where it starts, or -1
 	waiting  []int   // requests without a slice, by address
 	accepted int     // how many of them fit; the rest are refused
+
+	refused prose.Advice // why those whose slot is named do not fit
 
 	alone      resource.Fit // the fit of one session if it had all GPUs to itself
 	aloneError int64        // the error of that fit; impossible if no GPU can hold the session

@@ -122,7 +122,7 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	_, slot := resource.CutSlot(r.Want.Slice)
 	switch {
 	case slot >= 0 && slot != at.Start:
-		return fmt.Sprintf("it is to be at slot %d", slot)
+		return fmt.Sprintf("the configuration puts it at slot %d", slot)
 	case at.Host != r.Want.Host || r.Want.GPU != "" && r.Want.GPU != at.GPU:
 		return "it is to run on another GPU"
 	case c == nil:

@@ -3,9 +3,7 @@ package place
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
-	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -19,6 +17,11 @@ func (f *fleet) pin() {
 		cl.waiting = slices.DeleteFunc(cl.waiting, func(request int) bool {
 			return slices.ContainsFunc(f.cards, func(c *card) bool { return f.pinTo(c, cl, request) })
 		})
+	}
+	for _, cl := range f.classes {
+		if cl.slot >= 0 && len(cl.waiting) > 0 { // before others are packed, which would look like the reason
+			cl.refused = f.refusal(cl, f.addresses(cl.waiting))
+		}
 	}
 	for _, c := range f.cards {
 		if !c.pinned {
@@ -61,7 +64,7 @@ func (f *fleet) at(c *card, cl *class) (at resource.Slice, why string) {
 	p, _ := c.Model.Profile(cl.slice)
 	at = cl.sharing.On(resource.Slice{Host: c.Host, GPU: c.UUID, Profile: cl.slice, Start: cl.slot, Size: p.MemorySlices})
 	if !slices.Contains(p.Starts, cl.slot) {
-		return at, "it starts at slot " + startsText(p.Starts)
+		return at, fmt.Sprintf("a %s can start at slot %s", cl.slice, startsText(p.Starts))
 	}
 	if starts := c.freeStarts(at); at.Divides() && len(starts) > 0 {
 		at.ComputeStart = starts[0]
@@ -82,18 +85,18 @@ func (f *fleet) whyNotThere(c *card, cl *class) (why, cure string) {
 	if why == "" {
 		return fmt.Sprintf("slot %d is free, but no clock keeps all sessions on it within fit.max_error", cl.slot), "a higher fit.max_error"
 	}
-	var free []string
+	var free []int
 	p, _ := c.Model.Profile(cl.slice)
 	for _, slot := range p.Starts {
 		other := *cl
 		other.slot = slot
 		if _, not := f.at(c, &other); not == "" {
-			free = append(free, strconv.Itoa(slot))
+			free = append(free, slot)
 		}
 	}
-	why = fmt.Sprintf("no place for a %s at slot %d (%s)", cl.slice, cl.slot, why)
+	why = fmt.Sprintf("a %s does not fit at slot %d (%s)", cl.slice, cl.slot, why)
 	if len(free) == 0 {
 		return why, "another GPU"
 	}
-	return why, fmt.Sprintf("another slot (%s), or slice = %q without one", prose.Or(free), cl.slice)
+	return why, fmt.Sprintf("another slot (%s), or slice = %q without one", startsText(free), cl.slice)
 }

@@ -20,10 +20,17 @@ func (f *fleet) refusals() []Refusal {
 		if len(left) == 0 {
 			continue
 		}
-		addresses := prose.Each(left, func(i int) resource.Address { return f.requests[i].Address })
-		all = append(all, Refusal{Addresses: addresses, Advice: f.refusal(cl, addresses)})
+		refusal := Refusal{Addresses: f.addresses(left), Advice: cl.refused}
+		if cl.slot < 0 {
+			refusal.Advice = f.refusal(cl, refusal.Addresses)
+		}
+		all = append(all, refusal)
 	}
 	return all
+}
+
+func (f *fleet) addresses(requests []int) []resource.Address {
+	return prose.Each(requests, func(i int) resource.Address { return f.requests[i].Address })
 }
 
 func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {

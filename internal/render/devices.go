@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -51,7 +53,7 @@ var DeviceLines = map[string]func(io.Writer, DevicesView){
 	"compose": func(w io.Writer, v DevicesView) {
 		fmt.Fprintln(w, "services:")
 		for _, o := range v {
-			fmt.Fprintf(w, "  %s:\n    devices:\n      - %s\n", o.Session.Address.Short(), o.Device)
+			fmt.Fprintf(w, "  %s:\n    devices:\n      - %s\n", serviceName(o.Session.Address.Short()), o.Device)
 		}
 	},
 	"devcontainer": func(w io.Writer, v DevicesView) {
@@ -69,6 +71,16 @@ var DeviceLines = map[string]func(io.Writer, DevicesView){
 			fmt.Fprintf(w, "apptainer exec%s IMAGE COMMAND\n", strings.Join(apptainerOptions(o), " \\\n  "))
 		}
 	},
+}
+
+// serviceName is a name in the characters that compose permits.
+func serviceName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r)) {
+			return r
+		}
+		return '-'
+	}, name)
 }
 
 // apptainerOptions are the options that do what the device does: Apptainer starts containers as their user, and reads

@@ -84,12 +84,22 @@ func (r *resolver) requests() {
 			continue
 		}
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
-		if made && was.Request.Equal(want) && r.stays(was) && !r.scope.Replace[s.Address] {
+		if made && (was.Request.Equal(want) || suits(was, want)) && r.stays(was) && !r.scope.Replace[s.Address] {
 			kept := was.Slice
 			request.Kept, request.KeptMore = &kept, was.More
 		}
 		r.wanted = append(r.wanted, request)
 	}
+}
+
+// suits reports whether the slice of a session is what it requests now, where the slice or the slot that it names is all that
+// has changed.
+func suits(was resource.PriorSession, want resource.Request) bool {
+	same := was.Request
+	same.Slice, same.GPU = want.Slice, want.GPU
+	profile, slot := resource.CutSlot(want.Slice)
+	return same.Equal(want) && was.Request.Slice != want.Slice && (want.GPU == "" || want.GPU == was.Slice.GPU) && !was.Slice.Whole() &&
+		(profile == "" || profile == was.Slice.Profile) && (slot < 0 || slot == was.Slice.Start)
 }
 
 // leave keeps the sessions that the plan excludes, and reserves their slices.
@@ -211,6 +221,8 @@ func (r *resolver) sessionRange(a resource.Address) *hcl.Range {
 		return nil
 	case s.Fraction > 0:
 		return s.Ranges.Of("fraction")
+	case strings.Contains(s.Slice, "@"):
+		return s.Ranges.Of("slice")
 	}
 	return s.Ranges.Of("target")
 }

@@ -251,7 +251,7 @@ func (r Runtime) Survey(context.Context) (runtime.Survey, error) {
 			return []preflight.Problem{{Summary: "the name of its device is taken", Advice: advice}}
 		}
 		if len(s.Secret) > 0 {
-			return []preflight.Problem{{Attribute: "env", Summary: "a CDI device keeps no secret",
+			return []preflight.Problem{{Attribute: "env", Summary: "a CDI device cannot have sensitive values",
 				Advice: prose.Advice{What: "every user can read its specification, and the variables of containers", Fix: "give sensitive values to the container by its engine (docker run --env-file, a secret)"}}}
 		}
 		return nil

@@ -61,7 +61,7 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 func nowhere(device string) prose.Advice {
 	advice := prose.Advice{What: "no container has the device " + device, Fix: "start one, like: docker run --device " + device + " IMAGE"}
 	if os.Geteuid() != 0 {
-		advice.What, advice.Fix = advice.What+", as far as you may see", advice.Fix+"; or run cosplay as root, who sees those of all users"
+		advice.What, advice.Fix = "no container that you can see has the device "+device, advice.Fix+"; or run cosplay as root: root sees all containers"
 	}
 	return advice
 }

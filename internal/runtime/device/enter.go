@@ -151,42 +151,47 @@ func (c container) rights() (r rights, err error) {
 	return r, err
 }
 
-// joinGroups moves this thread to the control groups of a container; of version 2 it returns the group, for the start.
-func (c container) joinGroups() (v2 *os.File, err error) {
+// groups is the folder of the control groups: of version 2, or of each hierarchy of version 1.
+const groups = "/sys/fs/cgroup"
+
+// joinGroups moves this thread to the control groups of a container. Of version 2, in which a process is moved as a whole, it
+// returns the group, for the start.
+func (c container) joinGroups() (unified *os.File, err error) {
 	content, err := os.ReadFile(c.file("cgroup"))
 	if err != nil {
 		return nil, err
 	}
-	const root = "/sys/fs/cgroup"
+	_, first := os.Stat(groups + "/cgroup.controllers") // an error: version 1
 	for line := range strings.Lines(strings.TrimSpace(string(content))) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers, path
 		if len(parts) != 3 {
 			continue
 		}
 		controllers := strings.TrimPrefix(parts[1], "name=")
-		if controllers == "" {
-			if v2, err = os.Open(filepath.Join(root, parts[2])); err == nil {
-				continue
+		switch {
+		case controllers == "" && first == nil:
+			return os.Open(filepath.Join(groups, parts[2]))
+		case controllers == "": // beside groups of version 1, it has no controllers
+		default:
+			if err := moveThread(filepath.Join(groups, controllers, parts[2], "tasks")); err != nil {
+				return nil, fmt.Errorf("entering the control groups of process %d: %w", c.pid, err)
 			}
-			if _, mixed := os.Stat(root + "/cgroup.controllers"); mixed != nil {
-				v2, err = nil, nil // beside groups of version 1, it has no controllers
-				continue
-			}
-			return nil, fmt.Errorf("entering the control group of process %d: %w", c.pid, err)
-		}
-		tasks := filepath.Join(root, controllers, parts[2], "tasks")
-		if _, missing := os.Stat(tasks); missing != nil {
-			continue // not mounted here
-		}
-		if err := os.WriteFile(tasks, []byte(strconv.Itoa(unix.Gettid())), 0); err != nil {
-			return nil, fmt.Errorf("entering the control groups of process %d: %w", c.pid, err)
 		}
 	}
-	if _, unified := os.Stat(root + "/cgroup.controllers"); v2 != nil && unified != nil {
-		_ = v2.Close()
-		v2 = nil
+	return nil, nil
+}
+
+// moveThread moves this thread to a control group. A hierarchy that is not mounted here is left out.
+func moveThread(tasks string) error {
+	file, err := os.OpenFile(tasks, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return v2, nil
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(file, unix.Gettid())
+	return errors.Join(err, file.Close())
 }
 
 // lookUp finds a program in the folders of PATH among variables, on the files that this thread sees.

@@ -1,4 +1,4 @@
-"""Collectives of 16-bit floating point, which gloo lacks in some builds and then refuses in another thread. What is only
+"""Collectives of floating point of 16 and 8 bits, which gloo lacks in some builds and then refuses in another thread. What is only
 moved, moves as bytes; what is added up is added up in float32 and rounded."""
 
 ADDS_UP = ("allreduce_", "allreduce_coalesced_", "reduce_", "reduce_scatter_", "_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_")
@@ -9,12 +9,13 @@ IN_ONE = ("_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_", "_allgath
 def make(torch):
     """A function that runs a collective."""
     low, Tensor = (torch.float16, torch.bfloat16), torch.Tensor
+    moved = low + tuple(kind for name, kind in vars(torch).items() if name.startswith("float8_") and isinstance(kind, torch.dtype))
 
-    def replaced(value, replace):
+    def replaced(value, kinds, replace):
         if isinstance(value, Tensor):
-            return replace(value) if value.dtype in low else value
+            return replace(value) if value.dtype in kinds else value
         if type(value) in (list, tuple):
-            return [replaced(part, replace) for part in value]
+            return [replaced(part, kinds, replace) for part in value]
         return value
 
     def as_bytes(tensor):
@@ -46,8 +47,8 @@ def make(torch):
             pairs.append((tensor, tensor.float()))
             return pairs[-1][1]
 
-        replace = as_float32 if name in ADDS_UP else as_bytes
-        result = func(*replaced(args, replace), **{key: replaced(value, replace) for key, value in kwargs.items()})
+        how = (low, as_float32) if name in ADDS_UP else (moved, as_bytes)
+        result = func(*replaced(args, *how), **{key: replaced(value, *how) for key, value in kwargs.items()})
         if pairs:
             (result[-1] if isinstance(result, (list, tuple)) else result).wait()
             for tensor, sum in pairs:

@@ -33,7 +33,7 @@ var flagSources = map[string]source{
 	"prefer": oneOf("fp32", "bandwidth", "balanced"), "sharing": oneOf("auto", "mig", "compute-instance", "exclusive", "time-slice", "mps"),
 	"compute": oneOf(config.Computes()...),
 	"runtime": func(*invocation, *cobra.Command, string) []cobra.Completion {
-		return append(resource.RuntimeNames(""), config.RuntimeAuto)
+		return append(resource.RunRuntimes(), config.RuntimeAuto)
 	},
 }
 

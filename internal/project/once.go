@@ -175,7 +175,7 @@ func (o *Once) describe(host *config.Host, check func(spec string) error) error 
 		}
 		host.Simulate = o.Simulate
 	}
-	if names := append(resource.RuntimeNames(""), config.RuntimeAuto); o.Runtime != "" && !slices.Contains(names, o.Runtime) {
+	if names := append(resource.RunRuntimes(), config.RuntimeAuto); o.Runtime != "" && !slices.Contains(names, o.Runtime) {
 		return fmt.Errorf("--runtime %s: choose one of %s", o.Runtime, strings.Join(names, ", "))
 	}
 	host.Runtime = cmp.Or(o.Runtime, host.Runtime)

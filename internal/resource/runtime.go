@@ -62,6 +62,11 @@ func RuntimeNamed(name string) Runtime {
 	return Runtime{Name: name, Title: name, Where: "in " + name, Body: "session"}
 }
 
+// RunRuntimes are the names of the runtimes in which cosplay runs a program by itself.
+func RunRuntimes() []string {
+	return prose.Each(prose.Only(runtimes, func(r Runtime) bool { return !r.Devices }), func(r Runtime) string { return r.Name })
+}
+
 // RuntimeNames are the names of the runtimes that use an attribute, or of all where the attribute is "".
 func RuntimeNames(attribute string) []string {
 	ignored := slices.ContainsFunc(runtimes, func(r Runtime) bool { return slices.Contains(r.Ignores, attribute) })

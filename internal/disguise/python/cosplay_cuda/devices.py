@@ -4,7 +4,7 @@ import functools
 
 from . import errors, streams
 from .booking import UNSET
-from .storages import CPU
+from .storages import CPU, OPEN
 
 # Functions that make a tensor from sizes and numbers alone.
 CONSTRUCTORS = (
@@ -130,6 +130,8 @@ class Devices:
             def backward(ctx, gradient):
                 if devices.of(gradient) != ctx.source or gradient.dtype != ctx.dtype:
                     gradient = devices.move(gradient, ctx.source, ctx.dtype)
+                if ctx.source == CPU and devices.local.ambient >= 0:
+                    devices.local.ambient = OPEN  # what PyTorch makes from here on can be the host's
                 return gradient, None, None, None
 
             @staticmethod

@@ -286,6 +286,15 @@ def number_for_packed_sequences():
 
 
 @case
+def packed_sequences_of_a_part_on_the_host():
+    """What autograd makes of a gradient that has returned to the host is the host's."""
+    on_host, on_gpu = torch.nn.Embedding(8, 4), torch.nn.LSTM(4, 2, batch_first=True).to(0)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(on_host(torch.randint(0, 8, (3, 5))), torch.tensor([5, 3, 2]), batch_first=True)
+    on_gpu(packed.to(0))[0].data.sum().backward()
+    assert on_host.weight.grad.device.type == "cpu" and on_gpu.weight_ih_l0.grad.device.type == "cuda"
+
+
+@case
 def device_of_a_number():
     device = torch.device(1)
     assert device == second and isinstance(device, torch.device) and not isinstance("cuda", torch.device)

@@ -55,6 +55,9 @@ func stoppable(now Outlook, sessions []resource.PriorSession) error {
 		runtime := resource.RuntimeNamed(s.Runtime)
 		_, there := now.Live.Body(s.Slice.Host, s.Runtime, s.ID)
 		switch {
+		case runtime.Devices:
+			return prose.Advice{What: fmt.Sprintf("%s cannot be stopped or started: it is a CDI device, and its containers are those of their engine", s.Address),
+				Fix: "stop or start them there, like: docker stop"}
 		case !runtime.RunsPrograms:
 			return prose.Advice{What: fmt.Sprintf("%s cannot be stopped or started: sessions of host %q run %s, each as long as its command", s.Address, s.Slice.Host, runtime.Where),
 				Fix: "end the processes that cosplay exec started"}

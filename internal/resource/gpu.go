@@ -130,9 +130,6 @@ func (p Process) Marked(mark string) bool { return slices.Contains(p.Marks, mark
 // LoaderVariable has the folders in which a program's loader looks first, separated by colons.
 const LoaderVariable = "LD_LIBRARY_PATH"
 
-// DeviceVariable has the name of the CDI device that gives a container its session.
-const DeviceVariable = "GPU_COSPLAY_DEVICE"
-
 // Slice is the part of a physical GPU that a session gets, identified by what outlives a reboot: GPU, profile and
 // placement.
 type Slice struct {

@@ -196,31 +196,6 @@ func (s Session) Rests(now Body) bool { return s.Stopped && now.State == Stopped
 // BodyName is the name of the session's body, in runtimes where bodies have names.
 func (s Session) BodyName() string { return cmp.Or(s.Spec.Name, BodyName(s.ID)) }
 
-// DeviceKind is the kind of the CDI devices for the containers of others.
-const DeviceKind = "cosplay.dev/session"
-
-// Device is the name of the session's CDI device, as engines take it; "" where it is none.
-func (s Session) Device() string {
-	if !RuntimeNamed(s.Runtime).Devices {
-		return ""
-	}
-	return DeviceKind + "=" + s.ID
-}
-
-// Offer is the CDI device of a session, with what it gives a container.
-type Offer struct {
-	Device        string // its name, as engines take it
-	Specification string // path
-	Env           map[string]string
-	Nodes, Mounts []Mount
-}
-
-// Mount is a path of the host in a container.
-type Mount struct {
-	Host, Container string
-	Writable        bool // of a file or folder; a device node always is
-}
-
 // Emulates reports whether PyTorch has a device "cuda" in the session without a GPU: the CPU computes for it, or there are
 // shapes only.
 func (s Session) Emulates() bool { return s.Compute == "cpu" || s.Compute == "shapes" }

@@ -68,6 +68,8 @@ func TestGolden(t *testing.T) {
 		{"slot-beside-others", rackWith(besideOthers, "h200"), join(with(ask("lab", "mine", 1, "2060"), at("1g.18gb@4")), with(ask("lab", "free", 1, "2060"), at("1g.18gb@3")))},
 		{"slot-of-part", rack("lab", "h200"), join(with(ask("lab", "mine", 1, "1060"), at("1c.2g.35gb@2")), ask("lab", "big", 1, "3090"))},
 		{"slots-of-targets", rack("lab", "h200"), join(with(ask("lab", "large", 1, "3090"), at("3g.71gb@4")), with(ask("lab", "small", 1, "1660"), at("1g.18gb@0")))},
+		{"slot-on-the-second", rack("lab", "h200", "h200"), join(with(ask("lab", "mine", 1, "2060"), func(q *Request) { q.Want.GPU, q.Want.Slice = "GPU-lab1", "1g.18gb@4" }), ask("lab", "other", 8, "2060"))},
+		{"slots-without-a-clock", rack("lab", "h200"), join(with(with(ask("lab", "large", 1, "3090"), at("3g.71gb@4")), atMost(0.2)), with(with(ask("lab", "small", 1, "1660"), at("1g.18gb@0")), atMost(0.1)))},
 		{"slots-within", rack("lab", "h200"), with(join(with(ask("lab", "large", 1, "3090"), at("3g.71gb@4")), with(ask("lab", "small", 1, "1660"), at("1g.18gb@0"))), atMost(0.05))},
 		{"two", rack("lab", "h200"), ask("lab", "worker", 2, "2060")},
 		{"seven", rack("lab", "h200"), ask("lab", "worker", 7, "2060")},

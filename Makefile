@@ -124,7 +124,7 @@ chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=...
 check-engines: lib ## tests of containers on Docker 26 and 28 and podman 4.3 and 5, as root
 	@scripts/check-engines $(ENGINES)
 
-check-cluster: build ## the driver under Kubernetes' own API server and scheduler, as root
+check-cluster: node ## the driver in a cluster of Kubernetes, with kubelet and containerd, as root
 	@scripts/check-cluster
 
 check-clients: build ## real clients of NVML and CUDA on a simulated host

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,58 +27,23 @@ import (
 	drapb "k8s.io/kubelet/pkg/apis/dra/v1"
 )
 
-// bed is a cluster without kubelet: etcd, API server and scheduler from the folder COSPLAY_BED, and the driver. The test plays
-// kubelet: it asks the driver's socket to prepare the claims of pods that the scheduler has bound.
+// bed is a cluster: etcd, API server and scheduler from the folder COSPLAY_BED, and the driver.
 type bed struct {
 	*testing.T
 	options
+	dir    string
 	client kubernetes.Interface
-	dra    drapb.DRAPluginClient
+	dra    drapb.DRAPluginClient // of a test that plays kubelet
 }
 
+const address = "10.99.0.1" // of the cluster, in the namespaces of scripts/check-cluster
+
+// newBed starts a cluster with one node and no kubelet. The test plays kubelet: it asks the driver's socket to prepare the claims
+// of pods that the scheduler has bound.
 func newBed(t *testing.T, simulate string) *bed {
 	t.Helper()
-	programs := os.Getenv("COSPLAY_BED")
-	if programs == "" {
-		t.Skip("COSPLAY_BED names no folder with kube-apiserver and kube-scheduler: make check-cluster")
-	}
-	b := &bed{T: t}
-	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	cosplay, err := filepath.Abs("../bin/cosplay")
-	check(t, err)
-	b.options = options{projects: projects{cosplay: cosplay, folder: file(fmt.Sprintf("bed-%d", os.Getpid())), simulate: simulate},
-		node: nodeName, kubeconfig: file("kubeconfig"), plugins: file("plugins"), registry: file("registry")}
-	check(t, errors.Join(os.Mkdir(b.plugins, 0o755), os.Mkdir(b.registry, 0o755)))
-
-	etcd, peers, api, scheduler := freePort(t), freePort(t), freePort(t), freePort(t)
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	check(t, err)
-	check(t, os.WriteFile(file("key"), pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
-	check(t, os.WriteFile(file("tokens"), []byte("secret,admin,admin,system:masters\n"), 0o600))
-	check(t, os.WriteFile(b.kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"bed",
-"clusters":[{"name":"bed","cluster":{"server":"https://127.0.0.1:%d","insecure-skip-tls-verify":true}}],
-"users":[{"name":"bed","user":{"token":"secret"}}],"contexts":[{"name":"bed","context":{"cluster":"bed","user":"bed"}}]}`, api), 0o600))
-	b.start(dir, "etcd", "--data-dir", file("etcd"), "--listen-client-urls", url(etcd), "--advertise-client-urls", url(etcd),
-		"--listen-peer-urls", url(peers), "--initial-advertise-peer-urls", url(peers), "--initial-cluster", "default="+url(peers))
-	b.start(dir, filepath.Join(programs, "kube-apiserver"), "--etcd-servers", url(etcd), "--secure-port", fmt.Sprint(api), "--cert-dir", file("certs"),
-		"--service-cluster-ip-range", "10.0.0.0/24", "--service-account-issuer", "https://bed", "--service-account-key-file", file("key"),
-		"--service-account-signing-key-file", file("key"), "--token-auth-file", file("tokens"), "--authorization-mode", "RBAC",
-		"--disable-admission-plugins", "ServiceAccount")
-	b.client, err = b.options.client()
-	check(t, err)
-	b.await("the API server", func() bool {
-		_, err := b.client.CoreV1().Namespaces().Get(context.Background(), "default", metav1.GetOptions{})
-		return err == nil
-	})
-	b.start(dir, filepath.Join(programs, "kube-scheduler"), "--kubeconfig", b.kubeconfig, "--authentication-kubeconfig", b.kubeconfig,
-		"--authorization-kubeconfig", b.kubeconfig, "--leader-elect=false", "--secure-port", fmt.Sprint(scheduler))
+	b := newCluster(t, simulate)
 	b.addNode()
-	for _, class := range classes() {
-		if _, err := b.client.ResourceV1().DeviceClasses().Create(context.Background(), class, metav1.CreateOptions{}); err != nil {
-			t.Fatalf("the device class %s: %v", class.Name, err)
-		}
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- b.serve(ctx) }()
@@ -85,17 +51,71 @@ func newBed(t *testing.T, simulate string) *bed {
 		stop()
 		check(t, <-served)
 	})
-	socket := filepath.Join(b.plugins, driverName, "dra.sock")
-	b.await("the driver's socket", func() bool { _, err := os.Stat(socket); return err == nil })
-	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	b.awaitDevices()
+	connection, err := grpc.NewClient("unix://"+b.socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	check(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	b.dra = drapb.NewDRAPluginClient(connection)
+	return b
+}
+
+// newCluster starts a cluster without nodes, that has the device classes.
+func newCluster(t *testing.T, simulate string) *bed {
+	t.Helper()
+	programs := os.Getenv("COSPLAY_BED")
+	if programs == "" {
+		t.Skip("COSPLAY_BED names no folder with kube-apiserver and kube-scheduler: make check-cluster")
+	}
+	b := &bed{T: t, dir: t.TempDir()}
+	cosplay, err := filepath.Abs("../bin/cosplay")
+	check(t, err)
+	b.options = options{projects: projects{cosplay: cosplay, folder: b.file(fmt.Sprintf("bed-%d", os.Getpid())), simulate: simulate},
+		node: nodeName, kubeconfig: b.file("kubeconfig"), plugins: b.file("kubelet/plugins"), registry: b.file("kubelet/plugins_registry")}
+	check(t, errors.Join(os.MkdirAll(b.plugins, 0o755), os.MkdirAll(b.registry, 0o755)))
+
+	etcd, peers, api, scheduler := freePort(t), freePort(t), freePort(t), freePort(t)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	check(t, err)
+	check(t, os.WriteFile(b.file("key"), pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
+	check(t, os.WriteFile(b.file("tokens"), []byte("secret,admin,admin,system:masters\n"), 0o600))
+	check(t, os.WriteFile(b.kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"bed",
+"clusters":[{"name":"bed","cluster":{"server":"https://127.0.0.1:%d","insecure-skip-tls-verify":true}}],
+"users":[{"name":"bed","user":{"token":"secret"}}],"contexts":[{"name":"bed","context":{"cluster":"bed","user":"bed"}}]}`, api), 0o600))
+	b.start("etcd", "--data-dir", b.file("etcd"), "--listen-client-urls", url(etcd), "--advertise-client-urls", url(etcd),
+		"--listen-peer-urls", url(peers), "--initial-advertise-peer-urls", url(peers), "--initial-cluster", "default="+url(peers))
+	b.start(filepath.Join(programs, "kube-apiserver"), "--etcd-servers", url(etcd), "--secure-port", fmt.Sprint(api), "--cert-dir", b.file("certs"),
+		"--service-cluster-ip-range", "10.0.0.0/24", "--service-account-issuer", "https://bed", "--service-account-key-file", b.file("key"),
+		"--service-account-signing-key-file", b.file("key"), "--token-auth-file", b.file("tokens"), "--authorization-mode", "RBAC",
+		"--disable-admission-plugins", "ServiceAccount", "--advertise-address", address)
+	b.client, err = b.options.client()
+	check(t, err)
+	b.await("the API server", func() bool {
+		_, err := b.client.CoreV1().Namespaces().Get(context.Background(), "default", metav1.GetOptions{})
+		return err == nil
+	})
+	b.start(filepath.Join(programs, "kube-scheduler"), "--kubeconfig", b.kubeconfig, "--authentication-kubeconfig", b.kubeconfig,
+		"--authorization-kubeconfig", b.kubeconfig, "--leader-elect=false", "--secure-port", fmt.Sprint(scheduler))
+	for _, class := range classes() {
+		if _, err := b.client.ResourceV1().DeviceClasses().Create(context.Background(), class, metav1.CreateOptions{}); err != nil {
+			t.Fatalf("the device class %s: %v", class.Name, err)
+		}
+	}
+	return b
+}
+
+// file is the path of a file of the cluster.
+func (b *bed) file(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *bed) socket() string { return filepath.Join(b.plugins, driverName, "dra.sock") }
+
+// awaitDevices waits until the driver answers and has published its devices.
+func (b *bed) awaitDevices() {
+	b.Helper()
+	b.await("the driver's socket", func() bool { _, err := os.Stat(b.socket()); return err == nil })
 	b.await("the driver's devices", func() bool {
 		published, err := b.client.ResourceV1().ResourceSlices().List(context.Background(), metav1.ListOptions{})
 		return err == nil && len(published.Items) >= 2
 	})
-	return b
 }
 
 func url(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
@@ -109,13 +129,13 @@ func freePort(t *testing.T) int {
 }
 
 // start starts a program until the test ends. What it prints is shown if the test fails.
-func (b *bed) start(dir, program string, args ...string) {
+func (b *bed) start(program string, args ...string) (end func()) {
 	b.Helper()
 	c := exec.Command(program, args...)
 	var said bytes.Buffer
-	c.Dir, c.Stdout, c.Stderr = dir, &said, &said
+	c.Dir, c.Stdout, c.Stderr = b.dir, &said, &said
 	check(b.T, c.Start())
-	b.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		if b.Failed() {
@@ -123,6 +143,8 @@ func (b *bed) start(dir, program string, args ...string) {
 			b.Logf("%s:\n%s", filepath.Base(program), text[max(0, len(text)-3000):])
 		}
 	})
+	b.Cleanup(end)
+	return end
 }
 
 func (b *bed) await(what string, done func() bool) {

@@ -68,21 +68,23 @@ func newWorld(t *testing.T, simulate string) *world {
 }
 
 // hardware is the simulated host as its GPUs are.
-func (w *world) hardware(t *testing.T) []byte {
+func hardware(t *testing.T, p projects) []byte {
 	t.Helper()
-	out, err := exec.Command(w.cosplay, "--chdir", w.folder, "--file", filepath.Join(w.folder, "node.json"), "sim", "show").Output()
+	out, err := exec.Command(p.cosplay, "--chdir", p.folder, "--file", filepath.Join(p.folder, "node.json"), "sim", "show").Output()
 	check(t, err)
 	return out
 }
 
+func (w *world) hardware(t *testing.T) []byte { return hardware(t, w.projects) }
+
 // untouched fails if the host is not as it was, or if claims have left anything.
-func (w *world) untouched(t *testing.T) {
+func untouched(t *testing.T, p projects, before []byte) {
 	t.Helper()
-	if now := w.hardware(t); !bytes.Equal(now, w.before) {
-		t.Errorf("the host is\n%s\nand was\n%s", now, w.before)
+	if now := hardware(t, p); !bytes.Equal(now, before) {
+		t.Errorf("the host is\n%s\nand was\n%s", now, before)
 	}
 	var left []string
-	for _, pattern := range []string{w.folder + "/claim-*", w.folder + "/.cosplay/sessions/*/*/*", w.folder + "/.cosplay/sim/*/ledger/GPU*", "/var/run/cdi/*" + filepath.Base(w.folder) + "*"} {
+	for _, pattern := range []string{p.folder + "/claim-*", p.folder + "/.cosplay/sessions/*/*/*", p.folder + "/.cosplay/sim/*/ledger/GPU*", "/var/run/cdi/*" + filepath.Base(p.folder) + "*"} {
 		found, err := filepath.Glob(pattern)
 		check(t, err)
 		left = append(left, found...)
@@ -90,6 +92,11 @@ func (w *world) untouched(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
+}
+
+func (w *world) untouched(t *testing.T) {
+	t.Helper()
+	untouched(t, w.projects, w.before)
 }
 
 // claim is a claim to which the scheduler has allocated a device, with parameters of its class.

@@ -267,7 +267,8 @@ type Made struct {
 	Slice     Slice      `json:"slice"`                 // where it is
 	More      []Slice    `json:"more_slices,omitempty"` // of its other devices: other GPUs
 	SliceUUID string     `json:"slice_uuid"`            // of its MIG device; "" on a whole GPU
-	Runtime   string     `json:"runtime"`               // docker or process
+	Runtime   string     `json:"runtime"`               // docker, process or cdi
+	Device    string     `json:"device,omitempty"`      // name of its CDI device, as engines take it; missing without one
 	Image     string     `json:"image,omitempty"`       // name with tag; missing without a container
 	Container *Container `json:"container"`             // null while there is none
 	SSH       *Login     `json:"ssh"`                   // null where no user can log in

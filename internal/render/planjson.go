@@ -106,7 +106,7 @@ func Drifts(live resource.Live, all []diff.Drift) []public.Drift {
 
 func madeOf(s resource.PriorSession) public.Made {
 	return public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), SliceUUID: sliceUUID(s), Runtime: s.Runtime,
-		Image: s.Spec.Image, Container: some(s.Body, containerOf), SSH: loginOf(s.Session, s.Body)}
+		Device: s.Device(), Image: s.Spec.Image, Container: some(s.Body, containerOf), SSH: loginOf(s.Session, s.Body)}
 }
 
 // sliceUUID is "" for a session without a slice.

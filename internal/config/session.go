@@ -246,8 +246,8 @@ func (r *reporter) checkSlice(s *Session) {
 	profile, slot := resource.CutSlot(s.Slice)
 	switch divides := (resource.Slice{Profile: profile}).Divides(); {
 	case s.Slice == "":
-	case s.Fraction > 0:
-		r.complain(at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two.")
+	case s.Fraction > 0 && slot < 0:
+		r.complain(at, `"fraction" and "slice" exclude each other`, "A fraction decides the size of the slice. Keep one of the two, or name its slot too, like %s@0.", profile)
 	case s.GPUs > 1:
 		r.complain(at, `"gpus" and "slice" exclude each other`, "A CUDA program finds only one MIG device. Leave out one of the two.")
 	case slot >= 0 && !s.Ranges.has("gpu"):

@@ -51,3 +51,27 @@ func TestHolderClock(t *testing.T) {
 		t.Errorf("the first project does not bind the second: %+v", g.Holders)
 	}
 }
+
+// TestAfterReboot: each of several projects may set again what they had before a reboot, and nothing else; the first that does
+// ends that.
+func TestAfterReboot(t *testing.T) {
+	power := func(watts int) resource.Settings { return resource.Settings{}.With(resource.PowerLimit, watts*1000) }
+	slice := []resource.LiveSlice{{Slice: resource.Slice{Profile: "1g.18gb"}}}
+	lock := resource.Settings{}.With(resource.SMClock, 1575)
+	g := &resource.Page{UUID: "GPU-1", Baseline: power(700), Set: power(300).With(resource.SMClock, 1575), BootID: "one", Lock: &resource.ClockLock{MHz: 1575, BootID: "one", Done: true},
+		Holders: []resource.Holder{{Lineage: "a", User: "ann", Slices: slice}, {Lineage: "b", User: "bob", Slices: slice}}}
+	rebooted(g, &Found{Settings: power(700), BootID: "two"})
+	for _, c := range []struct {
+		s   resource.Settings
+		may bool
+	}{{power(300), true}, {power(299), false}, {power(700), false}, {lock, true}, {lock.With(resource.SMClock, 0), false}} {
+		if err := MaySet(g, "b", c.s); (err == nil) != c.may {
+			t.Errorf("%v: %v", c.s, err)
+		}
+	}
+	Attempt(g, power(300), "two")
+	Attempt(g, lock, "two")
+	if g.Undone != (resource.Settings{}) || !g.Set.Equal(power(300).With(resource.SMClock, 1575)) {
+		t.Errorf("after it was set again: %+v", g)
+	}
+}

@@ -170,7 +170,7 @@ func notHeld() error {
 	return refuse(planAgain, "the project does not hold the GPU in the host's ledger")
 }
 
-// MaySet allows a setting to the only holder, and to each holder if the page has the value already.
+// MaySet allows a setting to the only holder, and to each holder if the page has the value already, or had it before a reboot.
 func MaySet(g *resource.Page, lineage string, s resource.Settings) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()
@@ -179,7 +179,7 @@ func MaySet(g *resource.Page, lineage string, s resource.Settings) error {
 		return refuse(planAgain, "the project restores the baseline of the GPU and may set nothing else")
 	}
 	others := g.Binding(lineage)
-	if len(others) == 0 || within(s, g.Set) {
+	if len(others) == 0 || within(s, g.Set.Over(g.Undone)) {
 		return nil
 	}
 	return overtaken(planAgain, "%s holds the GPU too, and would be changed with it", describe(others))

@@ -65,7 +65,7 @@ func Release(g *resource.Page, who resource.Holder, p Parting) error {
 			l.Why = "another process changed it"
 			note(g, l, who, p.Found)
 		}
-		g.Leaving, g.Set, g.Was, g.Lock, g.Unkept = "", resource.Settings{}, resource.Settings{}, nil, false
+		g.Leaving, g.Set, g.Was, g.Undone, g.Lock, g.Unkept = "", resource.Settings{}, resource.Settings{}, resource.Settings{}, nil, false
 	}
 	for _, s := range us.Slices {
 		if s.Imported {

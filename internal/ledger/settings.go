@@ -23,6 +23,7 @@ func Exact(s resource.Settings, which resource.Setting) string {
 // values that cosplay had set before stay on record until the attempt has ended.
 func Attempt(g *resource.Page, s resource.Settings, boot string) {
 	for which, value := range s.All() {
+		g.Undone = g.Undone.Without(which)
 		if which.Readable() {
 			if !g.Was.Has(which) {
 				g.Was = g.Was.Copy(which, g.Set)
@@ -81,8 +82,8 @@ func Settled(g *resource.Page, now resource.Settings) {
 	}
 }
 
-// rebooted removes the record of settings that a reboot of the host has ended. MIG mode
-// outlives a reboot. If found is nil, the page stays as it is.
+// rebooted removes the record of settings that a reboot of the host has ended, and keeps what they were, for the holders. MIG
+// mode outlives a reboot. If found is nil, the page stays as it is.
 func rebooted(g *resource.Page, found *Found) {
 	if found == nil || g.BootID == "" || found.BootID == "" || g.BootID == found.BootID {
 		return
@@ -95,9 +96,13 @@ func rebooted(g *resource.Page, found *Found) {
 		if base, known := g.Baseline.Get(which); known && !now.Is(which, base) {
 			note(g, resource.Left{Setting: which.Words(), Value: Exact(now, which), Baseline: Exact(g.Baseline, which), Why: "the host was rebooted"}, resource.Holder{}, found)
 		}
+		g.Undone = g.Undone.With(which, set)
 		g.Set, g.Was = g.Set.Without(which), g.Was.Without(which)
 	}
 	if g.Lock == nil || g.Lock.BootID != found.BootID {
+		if g.Set.Has(resource.SMClock) {
+			g.Undone = g.Undone.Copy(resource.SMClock, g.Set)
+		}
 		g.Set, g.Lock = g.Set.Without(resource.SMClock), nil
 	}
 	g.BootID = found.BootID

@@ -37,6 +37,7 @@ type GPU struct {
 	FixedClockMHz *int                    // the SM clock, if cosplay may not change it
 	Fixed         resource.SettingSet     // the other settings that may not be changed
 	Base          resource.Settings       // those that cosplay has set, as they were before
+	Again         resource.Settings       // those of Fixed that other projects have set too, and that the GPU has lost: they are set as they were
 	WantTimeSlice *int                    // the length of time slices for sessions that share it by them, if the host block states one
 	NoSlices      bool                    // cosplay may not create slices
 	Sharing       []resource.Sharing      // the kinds that the host permits; empty is everything

@@ -139,6 +139,9 @@ func (c *card) setup() Setup {
 	case c.Base.Has(resource.TimeSlice):
 		want(resource.TimeSlice, c.Base.Value(resource.TimeSlice), resource.Reason{Kind: resource.NoMoreTime})
 	}
+	for setting, value := range c.Again.All() {
+		want(setting, value, resource.Reason{Kind: resource.MadeTogether})
+	}
 	for setting := range s.Settings.All() {
 		if setting.Forgotten() && !c.Fixed[resource.PersistenceMode] {
 			want(resource.PersistenceMode, resource.On, resource.Reason{Kind: resource.KeepsSettings})

@@ -70,8 +70,17 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 		card.Fixed[s] = fixed || forbidden && s != resource.PersistenceMode || unseen && !s.Mode() || forgets && s.Forgotten()
 	}
 	card.Fixed[resource.ComputeMode] = card.Fixed[resource.ComputeMode] || card.Busy
+	if !r.neighboursForbid(host, card) {
+		card.Again = r.lost(host, g)
+	}
+	if mode, again := card.Again.Get(resource.MIGMode); again {
+		card.Show(resource.MIGMode, mode)
+	}
 	if card.Fixed[resource.SMClock] {
 		now := r.clockAsItIs(held, g)
+		if mhz, again := card.Again.Get(resource.SMClock); again {
+			now = cmp.Or(mhz, g.Model.MaxClockMHz())
+		}
 		card.FixedClockMHz = &now
 	}
 	if host.Manage.Settings[resource.SMClock] && !ours && card.FixedClockMHz == nil && host.BaselineClockMHz == nil {
@@ -125,6 +134,27 @@ func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
 func (r *resolver) others(g resource.GPU) []resource.Holder {
 	book, _ := r.live.Page(g.Host, g.UUID)
 	return book.Binding(r.prior.Lineage)
+}
+
+// lost are the settings that projects on a GPU have set and that it does not have, in most cases after a reboot. Each of the
+// projects may set them again, as they were: it is the first that knows.
+func (r *resolver) lost(host config.Host, g resource.GPU) (again resource.Settings) {
+	read, _ := r.live.Host(g.Host)
+	book, _ := r.live.Page(g.Host, g.UUID)
+	if len(r.others(g)) == 0 {
+		return again
+	}
+	for s, value := range book.Set.Over(book.Undone).All() {
+		now, known := g.Now(s)
+		gone := known && now != value
+		if s == resource.SMClock {
+			gone = book.Undone.Has(s) || book.Lock != nil && book.Lock.BootID != read.BootID
+		}
+		if gone && host.Manage.Settings[s] && !g.Without(s.Feature()) {
+			again = again.With(s, value)
+		}
+	}
+	return again
 }
 
 // clockAsItIs is the SM clock in MHz of a session on a GPU whose clock cosplay must not change: the lock of this

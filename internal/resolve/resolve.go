@@ -355,7 +355,11 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 	default:
 		return d
 	}
-	d.Why[resource.SMClock], d.Why[resource.PowerLimit] = why, why
+	for _, s := range []resource.Setting{resource.SMClock, resource.PowerLimit} {
+		if !card.Again.Has(s) {
+			d.Why[s] = why
+		}
+	}
 	if d.Why[resource.TimeSlice].Kind == resource.UnsafeTimeSlice {
 		d.Why[resource.TimeSlice] = why
 	}

@@ -16,6 +16,7 @@ type Page struct {
 	Leaving    string   `json:"leaving,omitempty"` // lineage of the last holder, while it restores the baseline
 
 	Was      Settings   `json:"was,omitzero"`       // what cosplay had set before a change that is under way, or that failed
+	Undone   Settings   `json:"undone,omitzero"`    // what cosplay had set before a reboot, until a holder sets it again
 	Lock     *ClockLock `json:"lock,omitempty"`     // the last lock that cosplay set or lifted; nil without any
 	Unkept   bool       `json:"unkept,omitempty"`   // persistence mode was switched off against the baseline: the driver keeps no other setting then
 	Departed []Departed `json:"departed,omitempty"` // slices of holders that were released, while they exist

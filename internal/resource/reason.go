@@ -16,6 +16,7 @@ const (
 	ClockNeeds       ReasonKind = "clock-needs"
 	SharedByProjects ReasonKind = "shared-by-projects"
 	UsedByOthers     ReasonKind = "used-by-others"
+	MadeTogether     ReasonKind = "made-together"     // the projects on the GPU have set it, and a reboot has undone it
 	KeepsSettings    ReasonKind = "keeps-settings"    // persistence mode: without it the driver drops limits and locks
 	ForMPS           ReasonKind = "for-mps"           // compute mode: the processes of all sessions use the GPU through one
 	NoMoreMPS        ReasonKind = "no-more-mps"       // compute mode: no session of the project uses the GPU by MPS any more

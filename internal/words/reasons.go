@@ -57,6 +57,7 @@ var settingReasons = map[resource.ReasonKind]string{
 	resource.NoMoreTime:       "the configuration does not set it any more",
 	resource.UnsafeTimeSlice:  "cosplay cannot see whether another user uses this GPU; slow_neighbours = true in the host block allows to change it",
 	resource.OneProgram:       "its limits for one program",
+	resource.MadeTogether:     "as the projects on the GPU had set it",
 	resource.KeepsSettings:    "without it the driver forgets limits and locks",
 	resource.SentAgain:        "sent again, since NVML cannot read a lock",
 	resource.EndedByReboot:    "the host was rebooted since, and the driver has its own value",

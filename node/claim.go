@@ -24,6 +24,7 @@ type parameters struct {
 	Kind       string `json:"kind"`
 
 	Target    string `json:"target,omitempty"`    // of cosplay's catalog: "2060"
+	Fraction  string `json:"fraction,omitempty"`  // instead of a target: the node's own GPU with this part of its memory, "25%"
 	Tolerance string `json:"tolerance,omitempty"` // of the fit: "10%"
 	MaxError  string `json:"maxError,omitempty"`  // of the fit: "50%"
 	Strict    bool   `json:"strict,omitempty"`    // frameworks refuse number formats that the target lacks
@@ -55,7 +56,7 @@ func parse(raw []byte) (p parameters, err error) {
 	for _, value := range []struct {
 		name, text string
 		form       *regexp.Regexp
-	}{{"target", p.Target, targetForm}, {"tolerance", p.Tolerance, percentForm}, {"maxError", p.MaxError, percentForm}} {
+	}{{"target", p.Target, targetForm}, {"fraction", p.Fraction, percentForm}, {"tolerance", p.Tolerance, percentForm}, {"maxError", p.MaxError, percentForm}} {
 		if value.text != "" && !value.form.MatchString(value.text) {
 			return p, fmt.Errorf("%s cannot be %.80q", value.name, value.text)
 		}
@@ -79,8 +80,8 @@ func of(claim *resourceapi.ResourceClaim, request string) (p parameters, err err
 			}
 		}
 	}
-	if p.Target == "" {
-		return p, fmt.Errorf("neither its device class nor the claim names a target, like %s", `"target":"2060"`)
+	if (p.Target == "") == (p.Fraction == "") {
+		return p, fmt.Errorf("its device class and the claim have to name a target, like %s, or a fraction, and not both", `"target":"2060"`)
 	}
 	return p, nil
 }
@@ -91,7 +92,7 @@ func (p parameters) with(o parameters) (parameters, error) {
 		name string
 		at   *string
 		to   string
-	}{{"target", &p.Target, o.Target}, {"tolerance", &p.Tolerance, o.Tolerance}, {"maxError", &p.MaxError, o.MaxError}} {
+	}{{"target", &p.Target, o.Target}, {"fraction", &p.Fraction, o.Fraction}, {"tolerance", &p.Tolerance, o.Tolerance}, {"maxError", &p.MaxError, o.MaxError}} {
 		if *v.at != "" && v.to != "" && *v.at != v.to {
 			return p, fmt.Errorf("%s is %q by the device class, and the claim cannot change it to %q", v.name, *v.at, v.to)
 		}

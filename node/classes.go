@@ -37,7 +37,7 @@ func classes() (all []*resourceapi.DeviceClass) {
 		class := newClass("cosplay-"+t.Key, selector("device.driver == %q && [device.attributes[%q]].exists(g, %s)", driverName, driverName, strings.Join(places, " || ")))
 		class.Spec.ExtendedResourceName = new(extended + t.Key)
 		class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
-			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: driverName, Parameters: runtime.RawExtension{Raw: session(t)}}}}}
+			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: driverName, Parameters: runtime.RawExtension{Raw: targetParameters(t)}}}}}
 		all = append(all, class)
 	}
 	return all
@@ -72,9 +72,9 @@ func selector(format string, args ...any) resourceapi.DeviceSelector {
 	return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: fmt.Sprintf(format, args...)}}
 }
 
-// session are the parameters for a target, without spaces: the API server writes them so, and a patch of a class that has
+// targetParameters are those for a target, without spaces: the API server writes them so, and a patch of a class that has
 // others would be a change.
-func session(t resource.Target) []byte {
+func targetParameters(t resource.Target) []byte {
 	raw, err := json.Marshal(parameters{APIVersion: apiVersion, Kind: kind, Target: t.Key})
 	if err != nil {
 		panic(err) // texts only

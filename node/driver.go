@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -30,10 +33,11 @@ type driver struct {
 	recorder   events.EventRecorder
 	placements map[string]placement // that are published, by name
 	turns      turns
+	health     *health
 }
 
-func newDriver(p projects, node string, client kubernetes.Interface, recorder events.EventRecorder, gpus []public.ExportedGPU) *driver {
-	d := &driver{projects: p, node: node, client: client, recorder: recorder, placements: map[string]placement{}}
+func newDriver(p projects, node string, client kubernetes.Interface, recorder events.EventRecorder, gpus []public.ExportedGPU, every time.Duration) *driver {
+	d := &driver{projects: p, node: node, client: client, recorder: recorder, placements: map[string]placement{}, health: newHealth(gpus, every)}
 	for _, g := range gpus {
 		for _, one := range placementsOf(g) {
 			d.placements[one.name()] = one
@@ -58,25 +62,32 @@ func (d *driver) PrepareResourceClaims(ctx context.Context, claims []*resourceap
 }
 
 func (d *driver) prepareClaim(ctx context.Context, claim *resourceapi.ResourceClaim) (result kubeletplugin.PrepareResult) {
-	devices, err := d.wanted(claim)
-	var names []string
+	start := time.Now()
+	all, err := d.wanted(claim)
+	var made []public.SessionStatus
 	if err == nil {
-		leave := d.turns.take(gpusOf(devices))
-		names, err = d.prepare(ctx, claim.UID, devices)
+		leave := d.turns.take(gpusOf(all))
+		made, err = d.prepare(ctx, claim.UID, all)
 		leave()
 	}
-	d.report(ctx, claim, devices, err)
+	counted(preparing, start, err)
+	d.report(ctx, claim, all, made, err)
+	d.health.ask()
 	if err != nil {
 		result.Err = fmt.Errorf("claim %s/%s: %w", claim.Namespace, claim.Name, err)
 		return result
 	}
-	for i, device := range devices {
-		result.Devices = append(result.Devices, kubeletplugin.Device{Requests: device.requests, PoolName: d.node, DeviceName: device.name(), CDIDeviceIDs: []string{names[i]}})
+	for i, w := range all {
+		ids := []string{made[i].Device} // of several GPUs, too
+		for _, r := range w.results {
+			result.Devices = append(result.Devices, kubeletplugin.Device{Requests: []string{r.Request}, PoolName: d.node, DeviceName: r.Device, CDIDeviceIDs: ids, ShareID: r.ShareID})
+			ids = nil
+		}
 	}
 	return result
 }
 
-// wanted are the devices of this driver that a claim has.
+// wanted are the sessions that a claim has here, one for each of its requests.
 func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err error) {
 	if claim.Status.Allocation == nil {
 		return nil, errors.New("it is not allocated")
@@ -89,11 +100,19 @@ func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err err
 		if r.Pool != d.node || !published {
 			return nil, fmt.Errorf("the device %.80q of the pool %.80q is none of this node", r.Device, r.Pool)
 		}
+		if last := len(all) - 1; last >= 0 && all[last].results[0].Request == r.Request {
+			all[last].placements, all[last].results = append(all[last].placements, at), append(all[last].results, r)
+			continue
+		}
 		p, err := of(claim, r.Request)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, wanted{at, p, []string{r.Request}})
+		w := wanted{parameters: p, placements: []placement{at}, results: []resourceapi.DeviceRequestAllocationResult{r}}
+		if part, shares := r.ConsumedCapacity[capacityMemory]; shares && r.ShareID != nil && part.Value() < at.memory() {
+			w.shared = part.Value()
+		}
+		all = append(all, w)
 	}
 	if len(all) == 0 {
 		return nil, errors.New("it has no device of " + driverName)
@@ -107,11 +126,15 @@ func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 	var all sync.WaitGroup
 	for i, claim := range claims {
 		all.Go(func() {
-			defer d.turns.take(d.everyGPU())()
+			start := time.Now()
+			leave := d.turns.take(d.everyGPU())
 			failed[i] = d.remove(ctx, claim.UID)
+			leave()
+			counted(removing, start, failed[i])
 		})
 	}
 	all.Wait()
+	d.health.ask()
 	removed := map[types.UID]error{}
 	for i, claim := range claims {
 		removed[claim.UID] = failed[i]
@@ -154,32 +177,50 @@ const (
 
 // report writes to the claim's status, and as an event, what became of it. That it cannot is logged: the devices are not
 // less prepared.
-func (d *driver) report(ctx context.Context, claim *resourceapi.ResourceClaim, devices []wanted, err error) {
+func (d *driver) report(ctx context.Context, claim *resourceapi.ResourceClaim, all []wanted, made []public.SessionStatus, err error) {
 	condition := metav1.Condition{Type: ready, Status: metav1.ConditionTrue, Reason: prepared, LastTransitionTime: metav1.Now(), ObservedGeneration: claim.Generation}
 	if err != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused, err.Error()
 		d.recorder.Eventf(claim, nil, corev1.EventTypeWarning, refused, "Prepare", "%s", err.Error())
 	}
-	if failed := d.writeStatus(ctx, claim, devices, condition); failed != nil && !apierrors.IsNotFound(failed) {
+	var devices []resourceapi.AllocatedDeviceStatus
+	for i, w := range all {
+		var data *runtime.RawExtension
+		if err == nil {
+			data = &runtime.RawExtension{Raw: figures(made[i])}
+		}
+		for _, r := range w.results {
+			one := resourceapi.AllocatedDeviceStatus{Driver: driverName, Pool: d.node, Device: r.Device, Conditions: []metav1.Condition{condition}, Data: data}
+			if r.ShareID != nil {
+				one.ShareID = (*string)(r.ShareID)
+			}
+			devices = append(devices, one)
+		}
+	}
+	if failed := d.writeStatus(ctx, claim, devices); failed != nil && !apierrors.IsNotFound(failed) {
 		klog.FromContext(ctx).Error(failed, "The status of the claim is not written", "claim", klog.KObj(claim))
 	}
 }
 
-func (d *driver) writeStatus(ctx context.Context, claim *resourceapi.ResourceClaim, devices []wanted, condition metav1.Condition) error {
+// figures are what a claim's status has of a session.
+func figures(s public.SessionStatus) []byte {
+	raw, err := json.Marshal(map[string]any{
+		"target": s.Target, "memoryMiB": s.MemoryMiB, "slice": s.SliceUUID, "clockMHz": s.Fit.ClockMHz,
+		"fp32Ratio": s.Fit.FP32Ratio, "bandwidthRatio": s.Fit.BandwidthRatio,
+	})
+	if err != nil {
+		panic(err) // texts and numbers only
+	}
+	return raw
+}
+
+func (d *driver) writeStatus(ctx context.Context, claim *resourceapi.ResourceClaim, devices []resourceapi.AllocatedDeviceStatus) error {
 	now, err := d.client.ResourceV1().ResourceClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
 	if err != nil || now.UID != claim.UID || now.Status.Allocation == nil {
 		return err
 	}
-	var others []resourceapi.AllocatedDeviceStatus
-	for _, s := range now.Status.Devices {
-		if s.Driver != driverName {
-			others = append(others, s)
-		}
-	}
-	now.Status.Devices = others
-	for _, device := range devices {
-		now.Status.Devices = append(now.Status.Devices, resourceapi.AllocatedDeviceStatus{Driver: driverName, Pool: d.node, Device: device.name(), Conditions: []metav1.Condition{condition}})
-	}
+	others := slices.DeleteFunc(now.Status.Devices, func(s resourceapi.AllocatedDeviceStatus) bool { return s.Driver == driverName })
+	now.Status.Devices = append(others, devices...)
 	_, err = d.client.ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
 	return err
 }
@@ -187,20 +228,6 @@ func (d *driver) writeStatus(ctx context.Context, claim *resourceapi.ResourceCla
 // HandleError logs an error in the background, such as a ResourceSlice that the API server refuses.
 func (d *driver) HandleError(ctx context.Context, err error, msg string) {
 	utilruntime.HandleErrorWithContext(ctx, err, msg)
-}
-
-// WatchHealthStatus reports nothing yet.
-func (d *driver) WatchHealthStatus(context.Context, chan<- kubeletplugin.DeviceHealthReport) error {
-	return kubeletplugin.ErrHealthNotSupported
-}
-
-// gpusOf are the UUIDs of the GPUs of devices, each once.
-func gpusOf(devices []wanted) (all []string) {
-	for _, d := range devices {
-		all = append(all, d.gpu.UUID)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // everyGPU are the UUIDs of all GPUs.

@@ -145,7 +145,7 @@ func TestForged(t *testing.T) {
 		"kind":          {"gpu-0-1g-18gb-0", `{"apiVersion":"v1","kind":"Secret","target":"2060"}`, "", "this driver reads"},
 		"no JSON":       {"gpu-0-1g-18gb-0", `target: 2060`, "", "cannot be read"},
 		"long":          {"gpu-0-1g-18gb-0", body(`"target":"` + strings.Repeat("x", 11<<10) + `"`), "", "bytes"},
-		"no target":     {"gpu-0-1g-18gb-0", fmt.Sprintf(`{"apiVersion":%q,"kind":%q}`, apiVersion, kind), "", "names a target"},
+		"no target":     {"gpu-0-1g-18gb-0", fmt.Sprintf(`{"apiVersion":%q,"kind":%q}`, apiVersion, kind), "", "have to name a target"},
 		"other target":  {"gpu-0-1g-18gb-0", good, target("a100"), "the claim cannot change it"},
 		"device":        {"gpu-9-1g-18gb-0", good, "", "none of this node"},
 		"path":          {"../../etc", good, "", "none of this node"},

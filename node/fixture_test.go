@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,7 +58,7 @@ func newWorld(t *testing.T, simulate string) *world {
 	check(t, os.MkdirAll(p.folder, 0o700))
 	gpus, err := p.gpus(context.Background())
 	check(t, err)
-	w.driver = newDriver(p, nodeName, w.client, recorder, gpus)
+	w.driver = newDriver(p, nodeName, w.client, recorder, gpus, time.Minute)
 	w.before = w.hardware(t)
 	t.Cleanup(func() {
 		known, _ := w.known()
@@ -112,6 +114,14 @@ func (w *world) claim(t *testing.T, name, device, class string) *resourceapi.Res
 	stored.Status.Allocation.Devices.Config = nil // the API server would refuse those that are no JSON
 	_, err := w.client.ResourceV1().ResourceClaims("default").Create(context.Background(), stored, metav1.CreateOptions{})
 	check(t, err)
+	return c
+}
+
+// share makes a claim one of a part of its GPU's memory, in MiB.
+func share(c *resourceapi.ResourceClaim, mib int64) *resourceapi.ResourceClaim {
+	r := &c.Status.Allocation.Devices.Results[0]
+	r.ShareID = new(c.UID)
+	r.ConsumedCapacity = map[resourceapi.QualifiedName]resource.Quantity{capacityMemory: *resource.NewQuantity(mib<<20, resource.BinarySI)}
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
@@ -21,14 +22,30 @@ exec timeout -s KILL "$(cat "$0.after")" %[1]s "$@"
 // TestKilled: whenever cosplay is killed, calls are repeated, come out of order, or the driver starts again, what kubelet
 // asks for at last is prepared, and in the end nothing is left. COSPLAY_LONG=1 tries 300 rounds.
 func TestKilled(t *testing.T) {
-	w := newWorld(t, "1 x h200")
+	t.Run("slices", func(t *testing.T) {
+		w := newWorld(t, "1 x h200")
+		var claims []*resourceapi.ResourceClaim
+		for slot := range 4 {
+			claims = append(claims, w.claim(t, fmt.Sprint("one-", slot), fmt.Sprintf("gpu-0-1g-18gb-%d", slot), target([]string{"2060", "1660"}[slot%2])))
+		}
+		w.survive(t, claims)
+	})
+	t.Run("shared", func(t *testing.T) {
+		w := newWorld(t, "1 x l40s")
+		w.sharing = "time-slice"
+		var claims []*resourceapi.ResourceClaim
+		for i := range 4 {
+			claims = append(claims, share(w.claim(t, fmt.Sprint("part-", i), "gpu-0-whole", target([]string{"2060", "1660"}[i%2])), 6144))
+		}
+		w.survive(t, claims)
+	})
+}
+
+// survive makes kubelet's calls for claims in any order, most of them with a cosplay that is killed.
+func (w *world) survive(t *testing.T, claims []*resourceapi.ResourceClaim) {
 	script := filepath.Join(t.TempDir(), "cosplay")
 	check(t, os.WriteFile(script, fmt.Appendf(nil, killer, w.cosplay), 0o755))
 	real := w.cosplay
-	var claims []*resourceapi.ResourceClaim
-	for slot := range 4 {
-		claims = append(claims, w.claim(t, fmt.Sprint("one-", slot), fmt.Sprintf("gpu-0-1g-18gb-%d", slot), target([]string{"2060", "1660"}[slot%2])))
-	}
 	rounds := 40
 	if os.Getenv("COSPLAY_LONG") != "" {
 		rounds = 300
@@ -36,7 +53,7 @@ func TestKilled(t *testing.T) {
 	r, killed := rand.New(rand.NewPCG(1, 2)), 0
 	ctx := context.Background()
 	for round := range rounds {
-		w.driver = newDriver(w.projects, nodeName, w.client, w.recorder, gpusIn(w.driver)) // it was killed, too
+		w.driver = newDriver(w.projects, nodeName, w.client, w.recorder, gpusIn(w.driver), time.Minute) // it was killed, too
 		w.cosplay = script
 		after := ""
 		if r.IntN(3) > 0 {

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -18,12 +19,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/dynamic-resource-allocation/resourceslice"
 	"k8s.io/klog/v2"
 )
 
 type options struct {
 	projects
-	node, kubeconfig, plugins, registry string
+	node, kubeconfig, plugins, registry, listen string
+	every                                       time.Duration
 }
 
 func main() {
@@ -35,6 +38,9 @@ func main() {
 	flag.StringVar(&o.simulate, "simulate", "", `simulate these GPUs, like "8 x h200", on a node without any`)
 	flag.StringVar(&o.plugins, "plugins", kubeletplugin.KubeletPluginsDir, "folder of kubelet for the sockets of plugins")
 	flag.StringVar(&o.registry, "registry", kubeletplugin.KubeletRegistryDir, "folder of kubelet in which plugins register")
+	flag.StringVar(&o.sharing, "sharing", "", "let claims share a whole GPU, by time-slice or mps; default: they cannot")
+	flag.DurationVar(&o.every, "check-every", time.Minute, "how often the GPUs and what is prepared are checked, and repaired")
+	flag.StringVar(&o.listen, "listen", "", `serve /metrics and /healthz at this address, like ":9808"; default: nowhere`)
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), "cosplay-node serves kubelet on a node. cosplay-node classes prints the device classes, for kubectl apply -f -.\n\n")
 		flag.PrintDefaults()
@@ -59,6 +65,12 @@ func (o options) serve(ctx context.Context) error {
 	if o.node == "" {
 		return errors.New("the name of the node is missing. Fix: --node-name, or NODE_NAME from the downward API")
 	}
+	if o.sharing != "" && o.sharing != "time-slice" && o.sharing != "mps" {
+		return fmt.Errorf("--sharing cannot be %q. Fix: time-slice or mps", o.sharing)
+	}
+	if o.every < time.Second {
+		return fmt.Errorf("--check-every cannot be %s. Fix: a second or more", o.every)
+	}
 	if err := o.alone(); err != nil {
 		return err
 	}
@@ -82,7 +94,7 @@ func (o options) serve(ctx context.Context) error {
 		return err
 	}
 	defer broadcaster.Shutdown()
-	d := newDriver(o.projects, o.node, client, broadcaster.NewRecorder(scheme.Scheme, driverName), gpus)
+	d := newDriver(o.projects, o.node, client, broadcaster.NewRecorder(scheme.Scheme, driverName), gpus, o.every)
 	if err := d.sweep(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "What deleted claims have left is not removed yet")
 	}
@@ -92,16 +104,32 @@ func (o options) serve(ctx context.Context) error {
 	}
 	helper, err := kubeletplugin.Start(ctx, d, kubeletplugin.DriverName(driverName), kubeletplugin.NodeName(o.node), kubeletplugin.KubeClient(client),
 		kubeletplugin.PluginDataDirectoryPath(data), kubeletplugin.RegistrarDirectoryPath(o.registry),
-		kubeletplugin.Serialize(false), // claims are prepared beside each other
-		kubeletplugin.HealthService(false))
+		kubeletplugin.Serialize(false)) // claims are prepared beside each other
 	if err != nil {
 		return err
 	}
 	defer helper.Stop()
-	if err := helper.PublishResources(ctx, resources(o.node, gpus)); err != nil {
+	if err := helper.PublishResources(ctx, d.published()); err != nil {
 		return fmt.Errorf("publishing the GPUs: %w", err)
 	}
-	<-ctx.Done()
+	if o.listen != "" {
+		if err := d.serveHTTP(ctx, o.listen, func() error { return registration(helper) }); err != nil {
+			return err
+		}
+	}
+	d.keep(ctx, func(r resourceslice.DriverResources) error { return helper.PublishResources(ctx, r) })
+	return nil
+}
+
+// registration fails if kubelet does not know the driver.
+func registration(helper *kubeletplugin.Helper) error {
+	status := helper.RegistrationStatus()
+	if status == nil {
+		return errors.New("kubelet has not registered the driver yet")
+	}
+	if !status.PluginRegistered {
+		return fmt.Errorf("kubelet has refused the driver: %s", status.Error)
+	}
 	return nil
 }
 

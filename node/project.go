@@ -22,19 +22,25 @@ import (
 )
 
 // projects are those of the claims on this node. Each claim is another project, which joins its GPU by the ledger of the
-// host: so the clock of a neighbour never changes, and a failure concerns one claim. Their files are in one folder.
+// host: so the clock of a neighbour never changes, and a failure concerns one claim. Only claims that share a GPU are
+// sessions of one project. Their files are in one folder.
 type projects struct {
 	cosplay  string // path of the program
 	folder   string
 	simulate string // like "8 x h200"; "" for the GPUs of the machine
+	sharing  string // how claims share a whole GPU, as the sharing of a session names it; "" if they cannot
 }
 
-// wanted is a device of a claim: a session.
-type wanted struct {
-	placement
-	parameters
-	requests []string
+// project is one of them. Its name, which its files have, is of a claim or of a GPU that claims share.
+type project struct {
+	projects
+	name string
 }
+
+const (
+	ofClaim = "claim-" // and its UID
+	ofGPU   = "shared-"
+)
 
 const (
 	hostName = "node"
@@ -44,131 +50,95 @@ const (
 
 var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// file is the path of a claim's file: its configuration, its state.
-func (p projects) file(uid types.UID, suffix string) string {
-	return filepath.Join(p.folder, "claim-"+string(uid)+suffix)
+// configuration is that of a project, with the names that cosplay reads.
+type configuration struct {
+	Host    map[string]host    `json:"host"`
+	Session map[string]session `json:"session,omitempty"`
 }
 
-// sessionName is that of a device of a claim.
-func sessionName(uid types.UID, device int) string { return fmt.Sprintf("claim-%s-%d", uid, device) }
-
-// host is the block of the node's GPUs.
-func (p projects) host() map[string]any {
-	host := map[string]any{"runtime": "cdi"}
-	if p.simulate != "" {
-		host["simulate"] = p.simulate
-	}
-	return map[string]any{hostName: host}
+type host struct {
+	Runtime  string   `json:"runtime"`
+	Simulate string   `json:"simulate,omitempty"`
+	GPUs     []string `json:"gpus,omitempty"` // UUIDs
+	Manage   []string `json:"manage,omitempty"`
 }
 
-// configuration is that of a claim, as JSON.
-func (p projects) configuration(uid types.UID, devices []wanted) ([]byte, error) {
-	sessions := map[string]any{}
-	for i, d := range devices {
-		session := map[string]any{"target": d.Target, "gpu": d.gpu.UUID}
-		if slice := d.slice(); slice != "" {
-			session["slice"] = slice
-		} else {
-			session["sharing"] = "exclusive"
-		}
-		fit := map[string]any{}
-		if d.Tolerance != "" {
-			fit["tolerance"] = d.Tolerance
-		}
-		if d.MaxError != "" {
-			fit["max_error"] = d.MaxError
-		}
-		if len(fit) > 0 {
-			session["fit"] = fit
-		}
-		if d.Strict {
-			session["strict"] = true
-		}
-		sessions[sessionName(uid, i)] = session
-	}
-	all := map[string]any{"host": p.host()}
-	if len(sessions) > 0 {
-		all["session"] = sessions
-	}
-	return json.MarshalIndent(all, "", "  ")
+type session struct {
+	Target   string `json:"target,omitempty"`
+	Fraction string `json:"fraction,omitempty"`
+	GPU      string `json:"gpu,omitempty"`  // UUID
+	GPUs     int    `json:"gpus,omitempty"` // of its host, all of which it has
+	Slice    string `json:"slice,omitempty"`
+	Sharing  string `json:"sharing,omitempty"`
+	Fit      *fit   `json:"fit,omitempty"`
+	Strict   bool   `json:"strict,omitempty"`
 }
 
-// prepare creates the devices of a claim, or finds them as they are, and returns their CDI names.
-func (p projects) prepare(ctx context.Context, uid types.UID, devices []wanted) (names []string, err error) {
-	if !uidForm.MatchString(string(uid)) {
-		return nil, fmt.Errorf("%.40q is not the UID of a claim", uid)
-	}
-	configuration, err := p.configuration(uid, devices)
-	if err != nil {
-		return nil, err
-	}
-	if err := durable.WriteFile(p.file(uid, ".json"), configuration, 0o600); err != nil {
-		return nil, err
-	}
-	p.finish(ctx, gpusOf(devices), uid)
-	if _, err := p.run(ctx, uid, "apply", "--auto-approve"); err != nil {
-		return nil, err
-	}
-	out, err := p.run(ctx, uid, "devices", "--json")
-	if err != nil {
-		return nil, err
-	}
-	var listed public.Devices
-	if err := json.Unmarshal(out, &listed); err != nil {
-		return nil, fmt.Errorf("reading the devices of the claim: %w", err)
-	}
-	for i := range devices {
-		address := "session." + sessionName(uid, i)
-		for _, d := range listed.Devices {
-			if d.Session == address {
-				names = append(names, d.Device)
-			}
-		}
-		if len(names) != i+1 {
-			return nil, fmt.Errorf("%s has no device", address)
-		}
-	}
-	return names, nil
+type fit struct {
+	Tolerance string `json:"tolerance,omitempty"`
+	MaxError  string `json:"max_error,omitempty"`
 }
 
-// finish brings to their end the other claims on these GPUs whose last command was killed: one that has acquired a GPU and
-// not set its modes yet would keep all others off it. Why it cannot, that claim's own call reports.
-func (p projects) finish(ctx context.Context, gpus []string, except types.UID) {
-	known, _ := p.known()
-	for _, uid := range known {
-		configuration, err := os.ReadFile(p.file(uid, ".json"))
-		if _, none := os.Stat(p.file(uid, ".state.journal")); err != nil || none != nil || uid == except {
-			continue
-		}
-		on := func(gpu string) bool { return bytes.Contains(configuration, []byte(gpu)) }
-		if removed := !bytes.Contains(configuration, []byte(`"session"`)); removed || slices.ContainsFunc(gpus, on) {
-			_, _ = p.run(ctx, uid, "apply", "--auto-approve")
-		}
-	}
-}
+func (p projects) host() host { return host{Runtime: "cdi", Simulate: p.simulate} }
 
-// remove destroys the devices of a claim. A claim without a project is no error.
-func (p projects) remove(ctx context.Context, uid types.UID) error {
-	if !uidForm.MatchString(string(uid)) {
-		return fmt.Errorf("%.40q is not the UID of a claim", uid)
+// file is the path of a project's file: its configuration, its state.
+func (p project) file(suffix string) string { return filepath.Join(p.folder, p.name+suffix) }
+
+// read is the configuration of a project, without sessions if it has none.
+func (p project) read() (c configuration, err error) {
+	text, err := os.ReadFile(p.file(".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return configuration{}, nil
 	}
-	if _, err := os.Stat(p.file(uid, ".json")); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	// What is to be removed is in the state. A configuration that cosplay has refused would keep it from reading that.
-	bare, err := p.configuration(uid, nil)
 	if err == nil {
-		err = durable.WriteFile(p.file(uid, ".json"), bare, 0o600)
+		err = json.Unmarshal(text, &c)
 	}
+	if err != nil {
+		return c, fmt.Errorf("reading %s: %w", p.file(".json"), err)
+	}
+	return c, nil
+}
+
+func (p project) write(h host, sessions map[string]session) error {
+	text, err := json.MarshalIndent(configuration{map[string]host{hostName: h}, sessions}, "", "  ")
 	if err != nil {
 		return err
 	}
-	if _, err := p.run(ctx, uid, "destroy", "--auto-approve"); err != nil {
+	return durable.WriteFile(p.file(".json"), text, 0o600)
+}
+
+// gpus are the UUIDs of the GPUs that a configuration names, each once and in order.
+func (c configuration) gpus() (all []string) {
+	for _, h := range c.Host {
+		all = append(all, h.GPUs...)
+	}
+	for _, s := range c.Session {
+		if s.GPU != "" {
+			all = append(all, s.GPU)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// unfinished is whether the last command of a project was killed.
+func (p project) unfinished() bool {
+	_, err := os.Stat(p.file(".state.journal"))
+	return err == nil
+}
+
+// destroy removes all that a project has made, and then the project.
+func (p project) destroy(ctx context.Context) error {
+	// What is to be removed is in the state. A configuration that cosplay has refused would keep it from reading that.
+	if err := p.write(p.host(), nil); err != nil {
 		return err
 	}
-	// The configuration last: while it exists, the claim may have something.
+	if _, err := p.run(ctx, "destroy", "--auto-approve"); err != nil {
+		return err
+	}
+	// The configuration last: while it exists, the project may have something.
 	for _, suffix := range []string{".state", ".state.*", ".json"} {
-		found, err := filepath.Glob(p.file(uid, suffix))
+		found, err := filepath.Glob(p.file(suffix))
 		if err != nil {
 			return err
 		}
@@ -181,29 +151,40 @@ func (p projects) remove(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// known are the claims that have a project.
-func (p projects) known() (all []types.UID, err error) {
-	found, err := filepath.Glob(p.file("*", ".json"))
-	for _, file := range found {
-		uid := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "claim-"), ".json")
-		if uidForm.MatchString(uid) {
-			all = append(all, types.UID(uid))
+// all are the projects that there are.
+func (p projects) all() (all []project, err error) {
+	for _, pattern := range []string{ofClaim, ofGPU} {
+		found, err := filepath.Glob(filepath.Join(p.folder, pattern+"*.json"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			all = append(all, project{p, strings.TrimSuffix(filepath.Base(file), ".json")})
 		}
 	}
-	return all, err
+	return all, nil
+}
+
+// claims are the UIDs of the claims that a project has sessions of.
+func (p project) claims() (all []types.UID) {
+	if uid, of := strings.CutPrefix(p.name, ofClaim); of {
+		return []types.UID{types.UID(uid)}
+	}
+	c, _ := p.read()
+	for name := range c.Session {
+		all = append(all, claimOf(name))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // gpus reads the GPUs of the node.
 func (p projects) gpus(ctx context.Context) ([]public.ExportedGPU, error) {
-	file := filepath.Join(p.folder, "node.json")
-	configuration, err := json.MarshalIndent(map[string]any{"host": p.host()}, "", "  ")
-	if err == nil {
-		err = durable.WriteFile(file, configuration, 0o600)
-	}
-	if err != nil {
+	node := project{p, "node"}
+	if err := node.write(p.host(), nil); err != nil {
 		return nil, err
 	}
-	out, err := p.command(ctx, "--chdir", p.folder, "--file", file, "--state", filepath.Join(p.folder, "node.state"), "host", "export", hostName)
+	out, err := node.run(ctx, "host", "export", hostName)
 	if err != nil {
 		return nil, err
 	}
@@ -214,22 +195,27 @@ func (p projects) gpus(ctx context.Context) ([]public.ExportedGPU, error) {
 	return host.GPUs, nil
 }
 
-// run runs a command of cosplay in the project of a claim.
-func (p projects) run(ctx context.Context, uid types.UID, args ...string) ([]byte, error) {
-	return p.command(ctx, append([]string{"--chdir", p.folder, "--file", p.file(uid, ".json"), "--state", p.file(uid, ".state")}, args...)...)
+// ask reads what a command of cosplay writes as JSON, also if it fails.
+func (p project) ask(ctx context.Context, answer any, args ...string) error {
+	out, err := p.run(ctx, append(args, "--json")...)
+	if failed := json.Unmarshal(out, answer); err == nil {
+		err = failed
+	}
+	return err
 }
 
-func (p projects) command(ctx context.Context, args ...string) ([]byte, error) {
+// run runs a command of cosplay in a project.
+func (p project) run(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
-	c := exec.CommandContext(ctx, p.cosplay, append([]string{"--no-color"}, args...)...)
+	c := exec.CommandContext(ctx, p.cosplay, append([]string{"--no-color", "--chdir", p.folder, "--file", p.file(".json"), "--state", p.file(".state")}, args...)...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = time.Minute
 	c.Env = append(os.Environ(), "COLUMNS=1000")
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {
-		return nil, fmt.Errorf("cosplay %s: %w: %s", args[len(args)-2], err, reason(said.String()))
+		return out.Bytes(), fmt.Errorf("cosplay %s: %w: %s", args[0], err, reason(said.String()))
 	}
 	return out.Bytes(), nil
 }

@@ -24,6 +24,14 @@ type placement struct {
 
 func (p placement) whole() bool { return p.profile.Name == "" }
 
+// memory is its size in bytes.
+func (p placement) memory() int64 {
+	if p.whole() {
+		return int64(p.gpu.Model.MemoryMiB) << 20
+	}
+	return int64(p.profile.MemoryMiB) << 20
+}
+
 // name is that of the device. It has the characters of a DNS label.
 func (p placement) name() string {
 	if p.whole() {
@@ -65,8 +73,8 @@ const (
 )
 
 // resources are what the node publishes: for each GPU a set of counters, one for each memory slice and one for the compute
-// slices, which its placements consume.
-func resources(node string, gpus []public.ExportedGPU) resourceslice.DriverResources {
+// slices, which its placements consume. taints are those of devices, by name; sharing is how claims share a whole GPU.
+func resources(node string, gpus []public.ExportedGPU, sharing string, taints map[string]resourceapi.DeviceTaint) resourceslice.DriverResources {
 	var counted []resourceslice.Slice
 	var sets []resourceapi.CounterSet
 	for _, g := range gpus {
@@ -78,7 +86,11 @@ func resources(node string, gpus []public.ExportedGPU) resourceslice.DriverResou
 	for _, g := range gpus {
 		var devices []resourceapi.Device
 		for _, p := range placementsOf(g) {
-			devices = append(devices, p.device())
+			one := p.device(sharing)
+			if taint, tainted := taints[one.Name]; tainted {
+				one.Taints = []resourceapi.DeviceTaint{taint}
+			}
+			devices = append(devices, one)
 		}
 		for some := range slices.Chunk(devices, maxDevices) {
 			counted = append(counted, resourceslice.Slice{Devices: some})
@@ -106,22 +118,30 @@ func (p placement) consumes() map[string]resourceapi.Counter {
 	return all
 }
 
-func (p placement) device() resourceapi.Device {
+// capacityMemory is the capacity of a device that claims which share it ask for a part of.
+const capacityMemory = "memory"
+
+func (p placement) device(sharing string) resourceapi.Device {
 	text := func(s string) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{StringValue: &s} }
 	number := func(n int) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{IntValue: new(int64(n))} }
-	profile, memory, sms := p.profile.Name, p.profile.MemoryMiB, p.profile.SMs
+	profile, sms := p.profile.Name, p.profile.SMs
 	if p.whole() {
-		profile, memory, sms = "whole", p.gpu.Model.MemoryMiB, p.gpu.Model.SMs
+		profile, sms = "whole", p.gpu.Model.SMs
 	}
-	return resourceapi.Device{
+	d := resourceapi.Device{
 		Name: p.name(),
 		Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
 			"parentUUID": text(p.gpu.UUID), "index": number(p.gpu.Index), "model": text(p.gpu.Model.Name), "profile": text(profile),
 			"placement": number(p.start), "sms": number(sms), "clockMHz": number(p.gpu.SMClockMHz),
 		},
 		Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
-			"memory": {Value: *resource.NewQuantity(int64(memory)<<20, resource.BinarySI)},
+			capacityMemory: {Value: *resource.NewQuantity(p.memory(), resource.BinarySI)},
 		},
 		ConsumesCounters: []resourceapi.DeviceCounterConsumption{{CounterSet: setOf(p.gpu), Counters: p.consumes()}},
 	}
+	if p.whole() && sharing != "" {
+		d.AllowMultipleAllocations = new(true)
+		d.Attributes["sharing"] = text(sharing)
+	}
+	return d
 }

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cosplay/catalog"
+	"cosplay/internal/public"
+)
+
+// wanted is what a request of a claim has, as the scheduler has allocated it: a session.
+type wanted struct {
+	parameters
+	placements []placement // several: whole GPUs
+	results    []resourceapi.DeviceRequestAllocationResult
+	shared     int64 // bytes of the memory of a GPU that the claim shares; 0 if it has its devices alone
+}
+
+// sessionName is that of a request of a claim.
+func sessionName(uid types.UID, request int) string {
+	return fmt.Sprintf("%s%s-%d", ofClaim, uid, request)
+}
+
+// claimOf is the UID of the claim of a session.
+func claimOf(name string) types.UID {
+	uid := strings.TrimPrefix(name, ofClaim)
+	return types.UID(uid[:max(0, strings.LastIndexByte(uid, '-'))])
+}
+
+// session is the block of what is wanted.
+func (w wanted) session(sharing string) (session, error) {
+	s := session{Target: w.Target, Fraction: w.Fraction, Strict: w.Strict, GPU: w.placements[0].gpu.UUID, Slice: w.placements[0].slice()}
+	if w.Tolerance != "" || w.MaxError != "" {
+		s.Fit = &fit{w.Tolerance, w.MaxError}
+	}
+	if s.Slice == "" {
+		s.Sharing = "exclusive"
+	}
+	if len(w.placements) > 1 {
+		s.GPU, s.GPUs = "", len(w.placements)
+		if i := slices.IndexFunc(w.placements, func(p placement) bool { return !p.whole() }); i >= 0 {
+			return s, fmt.Errorf("one request has %d devices, among them the slice %s: a CUDA program finds only one MIG device. Fix: ask for one device, or for whole GPUs",
+				len(w.placements), w.placements[i].slice())
+		}
+	}
+	if w.shared == 0 {
+		return s, nil
+	}
+	s.Sharing = sharing
+	target, err := catalog.Target(w.Target)
+	if w.Fraction != "" || err != nil {
+		return s, fmt.Errorf("%q cannot share a GPU: a claim that shares one names a target of the catalog", w.Fraction+w.Target)
+	}
+	if needs := int64(target.MemoryMiB) << 20; w.shared < needs {
+		return s, fmt.Errorf("its part of the GPU's memory has %d MiB, and %s has %d MiB. Fix: capacity: {requests: {memory: %dMi}}", w.shared>>20, target.Key, target.MemoryMiB, target.MemoryMiB)
+	}
+	return s, nil
+}
+
+// prepare creates the sessions of a claim, or finds them as they are, in the order of what is wanted.
+func (p projects) prepare(ctx context.Context, uid types.UID, all []wanted) ([]public.SessionStatus, error) {
+	if !uidForm.MatchString(string(uid)) {
+		return nil, fmt.Errorf("%.40q is not the UID of a claim", uid)
+	}
+	claim, several, own := project{p, ofClaim + string(uid)}, p.host(), map[string]session{}
+	shared := map[string]map[string]session{} // by the UUID of the GPU
+	for i, w := range all {
+		s, err := w.session(p.sharing)
+		if err != nil {
+			return nil, err
+		}
+		if len(w.placements) > 1 && len(all) > 1 {
+			return nil, errors.New("a request for several GPUs cannot be beside another request of its claim. Fix: make it a claim, which the pod names too")
+		}
+		if w.shared > 0 {
+			if shared[s.GPU] == nil {
+				shared[s.GPU] = map[string]session{}
+			}
+			shared[s.GPU][sessionName(uid, i)] = s
+			continue
+		}
+		for _, at := range w.placements {
+			several.GPUs = append(several.GPUs, at.gpu.UUID)
+		}
+		own[sessionName(uid, i)] = s
+	}
+	slices.Sort(several.GPUs)
+	several.GPUs = slices.Compact(several.GPUs)
+	p.finish(ctx, gpusOf(all), claim.name)
+	made := map[string]public.SessionStatus{}
+	if len(own) > 0 {
+		if err := claim.write(several, own); err != nil {
+			return nil, err
+		}
+		if err := claim.apply(ctx, made); err != nil {
+			return nil, err
+		}
+	}
+	for gpu, sessions := range shared {
+		if err := (project{p, ofGPU + gpu}).join(ctx, sessions, made); err != nil {
+			return nil, err
+		}
+	}
+	ordered := make([]public.SessionStatus, len(all))
+	for i := range all {
+		one, exists := made["session."+sessionName(uid, i)]
+		if !exists || one.Device == "" {
+			return nil, fmt.Errorf("%s has no device", sessionName(uid, i))
+		}
+		ordered[i] = one
+	}
+	return ordered, nil
+}
+
+// apply applies a project, and adds its sessions, by address.
+func (p project) apply(ctx context.Context, made map[string]public.SessionStatus) error {
+	if _, err := p.run(ctx, "apply", "--auto-approve"); err != nil {
+		return err
+	}
+	var now public.Sessions
+	if err := p.ask(ctx, &now, "ps"); err != nil {
+		return err
+	}
+	for _, s := range now.Sessions {
+		made[s.Address] = s
+	}
+	return nil
+}
+
+// join adds sessions to a GPU that claims share, or finds them there. If they are refused, the others stay as they are.
+func (p project) join(ctx context.Context, sessions map[string]session, made map[string]public.SessionStatus) error {
+	before, err := p.read()
+	if err != nil {
+		return err
+	}
+	others := maps.Clone(before.Session)
+	maps.DeleteFunc(others, func(name string, _ session) bool { _, again := sessions[name]; return again })
+	all := maps.Clone(sessions)
+	maps.Copy(all, others)
+	if err := p.write(p.beside(ctx, others), all); err != nil {
+		return err
+	}
+	if err := p.apply(ctx, made); err != nil {
+		if failed := p.leave(ctx, others); failed != nil {
+			return fmt.Errorf("%w; removing it: %w", err, failed)
+		}
+		return err
+	}
+	return nil
+}
+
+// leave keeps some sessions of a GPU that claims share.
+func (p project) leave(ctx context.Context, kept map[string]session) error {
+	if len(kept) == 0 {
+		return p.destroy(ctx)
+	}
+	if err := p.write(p.beside(ctx, kept), kept); err != nil {
+		return err
+	}
+	_, err := p.run(ctx, "apply", "--auto-approve")
+	return err
+}
+
+// beside is the host for a change beside sessions that run: while the GPU's clock is locked for them, it stays.
+func (p project) beside(ctx context.Context, others map[string]session) host {
+	h := p.host()
+	var now public.Status
+	if len(others) == 0 || p.ask(ctx, &now, "status") != nil {
+		return h
+	}
+	for _, at := range now.Hosts {
+		for _, gpu := range at.GPUs {
+			if p.name == ofGPU+gpu.UUID && gpu.ClockLock == "held" {
+				h.Manage = []string{"mig-mode", "slices", "power", "persistence", "compute-mode", "timeslice"}
+			}
+		}
+	}
+	return h
+}
+
+// finish brings to their end the other projects on these GPUs whose last command was killed: one that has acquired a GPU and
+// not set its modes yet would keep all others off it. Why it cannot, that project's own call reports.
+func (p projects) finish(ctx context.Context, gpus []string, except string) {
+	known, _ := p.all()
+	for _, other := range known {
+		if other.name == except || !other.unfinished() {
+			continue
+		}
+		c, err := other.read()
+		on := func(gpu string) bool { return slices.Contains(gpus, gpu) }
+		if removed := len(c.Session) == 0; err == nil && (removed || slices.ContainsFunc(c.gpus(), on)) {
+			_, _ = other.run(ctx, "apply", "--auto-approve")
+		}
+	}
+}
+
+// remove destroys the sessions of a claim. A claim without any is no error.
+func (p projects) remove(ctx context.Context, uid types.UID) error {
+	if !uidForm.MatchString(string(uid)) {
+		return fmt.Errorf("%.40q is not the UID of a claim", uid)
+	}
+	known, err := p.all()
+	if err != nil {
+		return err
+	}
+	for _, one := range known {
+		if !slices.Contains(one.claims(), uid) {
+			continue
+		}
+		if one.name == ofClaim+string(uid) {
+			err = one.destroy(ctx)
+		} else {
+			c, failed := one.read()
+			maps.DeleteFunc(c.Session, func(name string, _ session) bool { return claimOf(name) == uid })
+			if err = failed; err == nil {
+				err = one.leave(ctx, c.Session)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// known are the claims that have something here.
+func (p projects) known() (all []types.UID, err error) {
+	found, err := p.all()
+	for _, one := range found {
+		for _, uid := range one.claims() {
+			if uidForm.MatchString(string(uid)) {
+				all = append(all, uid)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
+
+// gpusOf are the UUIDs of the GPUs of what is wanted, each once and in order.
+func gpusOf(all []wanted) (gpus []string) {
+	for _, w := range all {
+		for _, at := range w.placements {
+			gpus = append(gpus, at.gpu.UUID)
+		}
+	}
+	slices.Sort(gpus)
+	return slices.Compact(gpus)
+}

@@ -33,7 +33,11 @@ type bed struct {
 	options
 	dir    string
 	client kubernetes.Interface
-	dra    drapb.DRAPluginClient // of a test that plays kubelet
+
+	startAPI func() (end func()) // the API server; end kills it
+	endAPI   func()
+
+	dra drapb.DRAPluginClient // of a test that plays kubelet
 }
 
 const address = "10.99.0.1" // of the cluster, in the namespaces of scripts/check-cluster
@@ -83,16 +87,16 @@ func newCluster(t *testing.T, simulate string) *bed {
 "users":[{"name":"bed","user":{"token":"secret"}}],"contexts":[{"name":"bed","context":{"cluster":"bed","user":"bed"}}]}`, api), 0o600))
 	b.start("etcd", "--data-dir", b.file("etcd"), "--listen-client-urls", url(etcd), "--advertise-client-urls", url(etcd),
 		"--listen-peer-urls", url(peers), "--initial-advertise-peer-urls", url(peers), "--initial-cluster", "default="+url(peers))
-	b.start(filepath.Join(programs, "kube-apiserver"), "--etcd-servers", url(etcd), "--secure-port", fmt.Sprint(api), "--cert-dir", b.file("certs"),
-		"--service-cluster-ip-range", "10.0.0.0/24", "--service-account-issuer", "https://bed", "--service-account-key-file", b.file("key"),
-		"--service-account-signing-key-file", b.file("key"), "--token-auth-file", b.file("tokens"), "--authorization-mode", "RBAC",
-		"--disable-admission-plugins", "ServiceAccount", "--advertise-address", address)
+	b.startAPI = func() (end func()) {
+		return b.start(filepath.Join(programs, "kube-apiserver"), "--etcd-servers", url(etcd), "--secure-port", fmt.Sprint(api), "--cert-dir", b.file("certs"),
+			"--service-cluster-ip-range", "10.0.0.0/24", "--service-account-issuer", "https://bed", "--service-account-key-file", b.file("key"),
+			"--service-account-signing-key-file", b.file("key"), "--token-auth-file", b.file("tokens"), "--authorization-mode", "RBAC",
+			"--disable-admission-plugins", "ServiceAccount", "--advertise-address", address)
+	}
+	b.endAPI = b.startAPI()
 	b.client, err = b.options.client()
 	check(t, err)
-	b.await("the API server", func() bool {
-		_, err := b.client.CoreV1().Namespaces().Get(context.Background(), "default", metav1.GetOptions{})
-		return err == nil
-	})
+	b.awaitAPI()
 	b.start(filepath.Join(programs, "kube-scheduler"), "--kubeconfig", b.kubeconfig, "--authentication-kubeconfig", b.kubeconfig,
 		"--authorization-kubeconfig", b.kubeconfig, "--leader-elect=false", "--secure-port", fmt.Sprint(scheduler))
 	for _, class := range classes() {
@@ -107,6 +111,14 @@ func newCluster(t *testing.T, simulate string) *bed {
 func (b *bed) file(name string) string { return filepath.Join(b.dir, name) }
 
 func (b *bed) socket() string { return filepath.Join(b.plugins, driverName, "dra.sock") }
+
+func (b *bed) awaitAPI() {
+	b.Helper()
+	b.await("the API server", func() bool {
+		_, err := b.client.CoreV1().Namespaces().Get(context.Background(), "default", metav1.GetOptions{})
+		return err == nil
+	})
+}
 
 // awaitDevices waits until the driver answers and has published its devices.
 func (b *bed) awaitDevices() {

@@ -110,10 +110,10 @@ func TestNeighboursClock(t *testing.T) {
 	results, err := w.PrepareResourceClaims(context.Background(), []*resourceapi.ResourceClaim{second})
 	check(t, err)
 	failed := results[second.UID].Err
-	if failed == nil || !strings.Contains(failed.Error(), "fit.max_error is 5 %") {
+	if failed == nil || !strings.Contains(failed.Error(), "maxError is 5 %") {
 		t.Errorf("beside another clock: %v", failed)
 	}
-	if event := <-w.events; !strings.Contains(event, "Refused") || !strings.Contains(event, "fit.max_error is 5 %") {
+	if event := <-w.events; !strings.Contains(event, "Refused") || !strings.Contains(event, "maxError is 5 %") {
 		t.Errorf("the event is %q", event)
 	}
 	now, err := w.client.ResourceV1().ResourceClaims("default").Get(context.Background(), "second", metav1.GetOptions{})

@@ -93,6 +93,9 @@ func (p projects) prepare(ctx context.Context, uid types.UID, all []wanted) ([]p
 	}
 	slices.Sort(several.GPUs)
 	several.GPUs = slices.Compact(several.GPUs)
+	if slices.ContainsFunc(all, func(w wanted) bool { return !w.placements[0].whole() }) {
+		several.Manage = settings("power") // the first claim's limit would slow all that come later
+	}
 	p.finish(ctx, gpusOf(all), claim.name)
 	made := map[string]public.SessionStatus{}
 	if len(own) > 0 {
@@ -178,11 +181,17 @@ func (p project) beside(ctx context.Context, others map[string]session) host {
 	for _, at := range now.Hosts {
 		for _, gpu := range at.GPUs {
 			if p.name == ofGPU+gpu.UUID && gpu.ClockLock == "held" {
-				h.Manage = []string{"mig-mode", "slices", "power", "persistence", "compute-mode", "timeslice"}
+				h.Manage = settings("clocks")
 			}
 		}
 	}
 	return h
+}
+
+// settings are those that cosplay may change, in the words of manage, without one.
+func settings(without string) []string {
+	all := []string{"mig-mode", "slices", "clocks", "power", "persistence", "compute-mode", "timeslice"}
+	return slices.DeleteFunc(all, func(s string) bool { return s == without })
 }
 
 // finish brings to their end the other projects on these GPUs whose last command was killed: one that has acquired a GPU and

@@ -215,7 +215,7 @@ func (p project) run(ctx context.Context, args ...string) ([]byte, error) {
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {
-		return out.Bytes(), fmt.Errorf("cosplay %s: %w: %s", args[0], err, reason(said.String()))
+		return out.Bytes(), fmt.Errorf("cosplay %s: %w: %s", args[0], err, reason(out.String(), said.String()))
 	}
 	return out.Bytes(), nil
 }
@@ -223,11 +223,18 @@ func (p project) run(ctx context.Context, args ...string) ([]byte, error) {
 // source is the piece of the configuration in an error of cosplay. Users of a cluster do not know it.
 var source = regexp.MustCompile(` on \S+ line \d+, in .*?\^+`)
 
-// reason is what an error of cosplay says, in one line.
-func reason(said string) string {
+// neighbour is the part of an error of cosplay that names the project of another claim, and its files.
+var neighbour = regexp.MustCompile(` (Your project with state .*? of its apply|A project of user \S+ has the whole of GPU \d+ \(state .*?\))\.`)
+
+// reason is what cosplay says to the user of a claim, in one line: an error, or in the result the steps that have failed.
+func reason(result, said string) string {
 	if at := strings.LastIndex(said, "Error: "); at >= 0 {
 		said = said[at+len("Error: "):]
+	} else if _, failed, some := strings.Cut(result, "\n✗ "); some {
+		said, _, _ = strings.Cut(failed, "\n\n")
 	}
-	said = source.ReplaceAllString(strings.Join(strings.Fields(said), " "), ":")
+	said = strings.Join(strings.Fields(said), " ")
+	said = neighbour.ReplaceAllString(source.ReplaceAllString(said, ":"), "")
+	said = strings.ReplaceAll(said, "fit.max_error", "maxError")
 	return said[:min(len(said), saidMost)]
 }

@@ -32,7 +32,7 @@ func TestShared(t *testing.T) {
 	locked := lock(t, w)
 	second := share(w.claim(t, "second", "gpu-0-whole", target("3070")), 8192)
 	w.prepareAll(t, second, first)
-	w.refusedBy(t, share(w.claim(t, "strict", "gpu-0-whole", strings.Replace(target("3070"), `"target"`, `"maxError":"5%","target"`, 1)), 8192), "fit.max_error is 5 %")
+	w.refusedBy(t, share(w.claim(t, "strict", "gpu-0-whole", strings.Replace(target("3070"), `"target"`, `"maxError":"5%","target"`, 1)), 8192), "maxError is 5 %")
 	w.refusedBy(t, share(w.claim(t, "small", "gpu-0-whole", target("3070")), 6144), "has 6144 MiB, and rtx-3070 has 8192 MiB")
 	if now := lock(t, w); now != locked {
 		t.Errorf("the clock lock was %s and is %s", locked, now)

@@ -27,7 +27,7 @@ func classes() (all []*resourceapi.DeviceClass) {
 	for _, t := range catalog.Targets() {
 		var places []string
 		for _, h := range catalog.Hosts() {
-			if profile, fits := bestProfile(h.Model, t); fits {
+			if profile, fits := place.Alone(h.Model, t); fits {
 				places = append(places, fmt.Sprintf("g.model == %q && g.profile == %q", h.Model.Name, profile))
 			}
 		}
@@ -41,23 +41,6 @@ func classes() (all []*resourceapi.DeviceClass) {
 		all = append(all, class)
 	}
 	return all
-}
-
-// bestProfile is the profile of the slice that a session of a target gets on an empty GPU of a model, "whole" for the whole GPU.
-// GPUs that come no closer than half or twice the target's rate are left out.
-func bestProfile(m resource.Model, t resource.Target) (profile string, fits bool) {
-	options := resource.DefaultFit()
-	options.MaxError = new(0.5)
-	gpu := place.GPU{GPU: resource.GPU{Host: hostName, UUID: "GPU-0", Model: m}}
-	r := place.Place([]place.GPU{gpu}, []place.Request{{Address: resource.One("one"), Target: t,
-		Want: resource.Request{Host: hostName, Target: t.Key, Fit: options}}})
-	if len(r.Placed) != 1 {
-		return "", false
-	}
-	if slice := r.Placed[0].Slice; !slice.Whole() {
-		return slice.Instance().Profile, !slice.Divides()
-	}
-	return "whole", true
 }
 
 func newClass(name string, by resourceapi.DeviceSelector) *resourceapi.DeviceClass {

@@ -15,12 +15,13 @@ import (
 
 // hostAttributes has a reader for each attribute of a host block.
 var hostAttributes = map[string]func(*Host, value){
-	"simulate": hostSimulate,
-	"compute":  into(oneOf, func(h *Host) *string { return &h.Compute }),
-	"nvml":     into(value.path, func(h *Host) *string { return &h.NVML }),
-	"runtime":  into(oneOf, func(h *Host) *string { return &h.Runtime }),
-	"gpus":     hostGPUs,
-	"manage":   hostManage,
+	"simulate":   hostSimulate,
+	"kubernetes": hostKubernetes,
+	"compute":    into(oneOf, func(h *Host) *string { return &h.Compute }),
+	"nvml":       into(value.path, func(h *Host) *string { return &h.NVML }),
+	"runtime":    into(oneOf, func(h *Host) *string { return &h.Runtime }),
+	"gpus":       hostGPUs,
+	"manage":     hostManage,
 	"sharing": into(listOf(`["mig", "exclusive"]`, `"sharing" permits nothing`,
 		"No session could ever be placed on this host. Name what sessions may have, or leave sharing out for everything.",
 		oneOf[resource.Sharing]), func(h *Host) *[]resource.Sharing { return &h.Sharing }),
@@ -81,6 +82,10 @@ func (l *loader) mayBeOpen() bool {
 // checkReach checks that a host block has only one way to reach its NVML, and that no two blocks use the same one:
 // cosplay would then use the same slots twice.
 func (l *loader) checkReach(h Host) {
+	if h.Ranges.has("kubernetes") {
+		l.checkCluster(h)
+		return
+	}
 	if h.Ranges.has("simulate") {
 		if h.Ranges.has("nvml") {
 			l.complain(h.Ranges.At("nvml"), `"simulate" and "nvml" exclude each other`,
@@ -96,7 +101,7 @@ func (l *loader) checkReach(h Host) {
 		return
 	}
 	for _, other := range l.hosts {
-		if !slices.Contains(other.Open, "nvml") && !other.Ranges.has("simulate") && other.NVML == h.NVML {
+		if !slices.Contains(other.Open, "nvml") && !other.Ranges.has("simulate") && !other.Ranges.has("kubernetes") && other.NVML == h.NVML {
 			l.complain(h.Ranges.Decl, fmt.Sprintf("this is the same machine as host %q", other.Name),
 				"Both use the same NVML library, so cosplay would use each GPU twice. Keep one of the two, or give one of them \"simulate\" or its own \"nvml\".")
 			return

@@ -35,11 +35,12 @@ type Intent struct {
 // Host is a machine with GPUs, and what cosplay may change on it.
 type Host struct {
 	Name             string        `json:"name"`
-	Simulate         string        `json:"simulate,omitempty"` // what to simulate: "8 x h200"; "" is real hardware
-	Compute          string        `json:"compute,omitempty"`  // "" where the block has none; only of a simulated host
-	NVML             string        `json:"nvml,omitempty"`     // absolute path of the NVML library; "" is the system's
-	Runtime          string        `json:"runtime"`            // RuntimeAuto, or the name of a registered one
-	GPUs             []GPUSelector `json:"gpus,omitempty"`     // the only GPUs to use; empty means all
+	Simulate         string        `json:"simulate,omitempty"`   // what to simulate: "8 x h200"; "" is real hardware
+	Kubernetes       string        `json:"kubernetes,omitempty"` // absolute path of a captured cluster; "" is a machine
+	Compute          string        `json:"compute,omitempty"`    // "" where the block has none; only of a simulated host
+	NVML             string        `json:"nvml,omitempty"`       // absolute path of the NVML library; "" is the system's
+	Runtime          string        `json:"runtime"`              // RuntimeAuto, or the name of a registered one
+	GPUs             []GPUSelector `json:"gpus,omitempty"`       // the only GPUs to use; empty means all
 	Manage           Manage        `json:"manage"`
 	BaselineClockMHz *int          `json:"baseline_clock_mhz,omitempty"` // the clock lock that the user states was set before cosplay
 	SlowNeighbours   bool          `json:"slow_neighbours"`

@@ -56,6 +56,9 @@ type Options struct {
 	Capabilities func() []string
 
 	Simulate func(spec string) error
+
+	// Cluster returns what is wrong with the file of a captured cluster.
+	Cluster func(path string) error
 }
 
 // Unwritten is the name of a file that cosplay generates. Diagnostics do not mention places in it.
@@ -131,6 +134,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l.checkImports()
 	l.checkTriggers()
 	l.checkDepends()
+	l.checkClustered()
 
 	slices.SortStableFunc(l.diags, compareDiagnostics)
 	l.diags = fewer(l.diags)

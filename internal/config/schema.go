@@ -220,6 +220,8 @@ var hostSchema = Block{
 	Attributes: []Attribute{
 		{Name: "simulate", Type: Text, Default: "(real hardware)", Example: `"8 x h200"`,
 			Description: "Simulates a host: the number of GPUs and their model, or the path of a file of cosplay host export, relative to the project's folder."},
+		{Name: "kubernetes", Type: Path, Default: "(a machine)", Example: `"cluster.json"`,
+			Description: "The host is a Kubernetes cluster whose nodes run cosplay-node: the path of what kubectl get nodes,resourceslices,resourceclaims -A -o json printed. plan shows the fit, cosplay manifests prints the sessions for kubectl, and apply leaves them alone: docs/kubernetes.md. Cannot be combined with other attributes."},
 		{Name: "compute", Type: Word, Words: Computes(), Default: `"cpu"`, Example: `"none"`,
 			Description: "How programs compute on a simulated host. cpu: PyTorch's device \"cuda\" computes on the CPU, with the target's memory; a program that launches a kernel by CUDA's driver interface gets an error. shapes: likewise, but nothing is computed and no memory is needed: PyTorch's tensors have shapes and the target's memory, and no values, so that a large model shows in seconds whether it fits. none: such a launch succeeds and computes nothing, which tests code paths; PyTorch finds no GPU."},
 		{Name: "nvml", Type: Path, Default: "(the system's)", Example: `"/opt/lib/libnvidia-ml.so.1"`,

@@ -94,7 +94,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (o Outlook, diags hcl.Diagn
 		return o, diags, nil // Check needs a complete plan
 	}
 	facts := planned(o.Plan, o.Live)
-	if aim.Goal == AsConfigured {
+	if aim.Goal == AsConfigured && len(p.Intent.Hosts) > 0 { // apply keeps outputs
 		o.Plan.Diff.Outputs, wrong = p.outputChanges(o, facts)
 		diags = append(diags, wrong...)
 	}
@@ -210,6 +210,9 @@ func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
 
 // scope finds the sessions that an aim names, in the configuration and in the state.
 func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
+	if err := p.OnCluster(slices.Concat(aim.Target, aim.Exclude, aim.Replace)...); err != nil {
+		return resolve.Scope{}, err
+	}
 	all := append(p.Addresses(), prior.Addresses()...)
 	slices.SortFunc(all, resource.Address.Compare)
 	all = slices.Compact(all)

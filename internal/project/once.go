@@ -132,6 +132,10 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	if diags.HasErrors() {
 		return nil, intent.Files, diags, nil
 	}
+	intent, p.Clusters = intent.Apart()
+	if len(intent.Sessions) == 0 {
+		return nil, nil, nil, errors.New("cosplay run does not run in a Kubernetes cluster. Fix: run it in another folder with --simulate, or write a session block and run cosplay manifests")
+	}
 	if err := once.settle(intent, p.checkSimulate); err != nil {
 		return nil, nil, nil, err
 	}

@@ -44,6 +44,7 @@ type Options struct {
 
 	Find       Finder // for import blocks
 	MayBeEmpty bool   // a folder without configuration has this machine as its only host
+	Clusters   bool   // the command serves hosts that are Kubernetes clusters, too
 
 	// EnginesMayFail lets a plan do without a container engine that does not answer: its sessions are as the state has
 	// them, and the plan has drift for the engine.
@@ -63,7 +64,11 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	if diags.HasErrors() {
 		return nil, intent.Files, diags, nil
 	}
-	p.Intent = intent
+	if p.Intent, p.Clusters = intent.Apart(); p.Clusters != nil {
+		if diags = append(diags, p.checkClusters(o)...); diags.HasErrors() {
+			return nil, intent.Files, diags, nil
+		}
+	}
 	if o.StatePath == "" && intent.State != "" {
 		if err := p.setState(intent.State); err != nil {
 			return nil, nil, nil, err
@@ -165,7 +170,7 @@ func (p *Project) reading() config.Options {
 	return config.Options{Begin: begin, Timestamp: p.timestamp, Dir: p.Dir, Home: machine.HomeDir(), Inputs: p.inputs,
 		MayMiss: p.options.HostsOnly || p.options.ReadOnly, HostsMayMiss: p.options.ReadOnly, Version: p.Store.Version,
 		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Derive: catalog.Derive,
-		Capabilities: catalog.Capabilities, Simulate: p.checkSimulate}
+		Capabilities: catalog.Capabilities, Simulate: p.checkSimulate, Cluster: p.readCluster}
 }
 
 // OpenForRecovery opens a project even if its configuration is not valid: with the hosts
@@ -185,7 +190,8 @@ func OpenForRecovery(o Options) (p *Project, complaint, err error) {
 	if complaint != nil {
 		intent = &config.Intent{Hosts: named, Files: intent.Files}
 	}
-	if len(named) == 0 {
+	intent, p.Clusters = intent.Apart()
+	if len(named) == 0 || len(intent.Hosts) == 0 {
 		machine, _ := config.Load(nil, p.reading()) // an empty configuration has no mistakes
 		intent.Hosts = machine.Hosts
 		p.Unnamed = config.LocalHost

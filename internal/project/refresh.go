@@ -5,12 +5,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
+	"cosplay/internal/kubernetes"
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
 	"cosplay/internal/plan"
@@ -311,5 +314,10 @@ func (l *Fleet) Hardware(ctx context.Context) (resource.Live, error) {
 		}
 		sources = append(sources, h.Hardware())
 	}
-	return observe.Read(ctx, sources, machine.Complete)
+	live, err := observe.Read(ctx, sources, machine.Complete)
+	if l.Clusters != nil && err == nil {
+		live.Hosts = append(live.Hosts, l.worlds(kubernetes.DefaultNamespace).hosts()...)
+		slices.SortFunc(live.Hosts, func(a, b resource.Host) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return live, err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"cosplay/internal/config"
+	"cosplay/internal/kubernetes"
 	"cosplay/internal/machine"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -19,8 +20,11 @@ import (
 
 // Fleet is the configuration of a project with the machine that carries it out.
 type Fleet struct {
-	Intent  *config.Intent
+	Intent  *config.Intent // without clusters and their sessions
 	Machine *machine.Machine
+
+	Clusters *config.Intent                // the clusters with their sessions, which cosplay only plans; nil without any
+	captured map[string]kubernetes.Cluster // by path of the file
 }
 
 // Host finds the block of a host.

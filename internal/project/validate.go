@@ -8,6 +8,7 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
+	"cosplay/internal/kubernetes"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/resolve"
@@ -20,6 +21,7 @@ func (p *Project) Foresee() (hcl.Diagnostics, error) {
 	if len(p.Intent.Missed) > 0 {
 		return nil, nil
 	}
+	_, clustered := p.PlanClusters(kubernetes.DefaultNamespace)
 	intent := &config.Intent{Files: p.Intent.Files}
 	var live resource.Live
 	for _, h := range p.Intent.Hosts {
@@ -40,7 +42,7 @@ func (p *Project) Foresee() (hcl.Diagnostics, error) {
 	}
 	const key = "foreseen" // no session is created
 	desired, diags := resolve.Desired(intent, resolve.Person{Keys: []string{key}}, resource.Prior{Key: key}, live, resolve.Scope{})
-	if diags.HasErrors() {
+	if diags = append(diags, clustered...); diags.HasErrors() {
 		return diags, nil
 	}
 	first := plan.Build(desired, resource.Prior{Key: key}, live, diff.Options{})

@@ -58,7 +58,7 @@ func Write(t testing.TB, dir, text string) {
 // Open opens the project of a folder until the test ends.
 func Open(t testing.TB, dir string) *project.Project {
 	t.Helper()
-	p, _, diags, err := project.Open(project.Options{Dir: dir, Version: "test"})
+	p, _, diags, err := project.Open(project.Options{Dir: dir, Version: "test", Clusters: true})
 	if err != nil {
 		t.Fatal(err)
 	}

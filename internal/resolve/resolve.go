@@ -348,6 +348,8 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 	}
 	var why resource.Reason
 	switch {
+	case len(r.others(card.GPU)) > 0 && r.intent.Host(d.Host).Kubernetes != "":
+		why.Kind = resource.UsedByPods
 	case len(r.others(card.GPU)) > 0:
 		why.Kind = resource.SharedByProjects
 	case r.neighboursForbid(*r.intent.Host(d.Host), *card):

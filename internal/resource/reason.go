@@ -15,6 +15,7 @@ const (
 	BelowLeast       ReasonKind = "below-least"
 	ClockNeeds       ReasonKind = "clock-needs"
 	SharedByProjects ReasonKind = "shared-by-projects"
+	UsedByPods       ReasonKind = "used-by-pods"
 	UsedByOthers     ReasonKind = "used-by-others"
 	MadeTogether     ReasonKind = "made-together"     // the projects on the GPU have set it, and a reboot has undone it
 	KeepsSettings    ReasonKind = "keeps-settings"    // persistence mode: without it the driver drops limits and locks

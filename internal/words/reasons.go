@@ -50,6 +50,7 @@ var settingReasons = map[resource.ReasonKind]string{
 	resource.ForSlices:        "its sessions are in slices",
 	resource.ForWholeGPU:      "its session needs the whole GPU",
 	resource.SharedByProjects: "another project holds the GPU too",
+	resource.UsedByPods:       "pods run on the GPU, and keep it",
 	resource.UsedByOthers:     "another user uses this GPU; slow_neighbours = true in the host block allows to change it",
 	resource.ForMPS:           "MPS: the GPU's sessions use it through one process",
 	resource.NoMoreMPS:        "no session uses MPS any more",

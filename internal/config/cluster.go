@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cosplay/internal/prose"
+)
+
+// hostKubernetes reads the path of a captured cluster.
+func hostKubernetes(h *Host, v value) {
+	path, ok := v.path()
+	if !ok {
+		return
+	}
+	if err := v.l.Cluster(path); err != nil {
+		summary, detail := explain(err, "cannot plan for the cluster of "+path)
+		v.wrong(summary, "%s", detail)
+		return
+	}
+	h.Kubernetes = path
+}
+
+// checkCluster refuses what a block says of a cluster that cosplay cannot change.
+func (l *loader) checkCluster(h Host) {
+	for _, a := range hostSchema.Attributes {
+		if a.Name != "kubernetes" && h.Ranges.has(a.Name) {
+			l.complain(h.Ranges.At(a.Name), fmt.Sprintf("a host with kubernetes has no %q", a.Name),
+				"cosplay plans for the cluster and changes nothing on it: cosplay-node on each node does. Remove this line, or kubernetes.")
+		}
+	}
+	for _, other := range l.hosts {
+		if h.Kubernetes != "" && other.Kubernetes == h.Kubernetes {
+			l.complain(h.Ranges.At("kubernetes"), fmt.Sprintf("this is the same cluster as host %q", other.Name), "cosplay would use each GPU twice. Keep one of the two blocks.")
+		}
+	}
+}
+
+// Apart divides the configuration into what cosplay can apply and the clusters with their sessions, which it only plans; nil
+// where there is no cluster.
+func (i *Intent) Apart() (applied, clusters *Intent) {
+	if !slices.ContainsFunc(i.Hosts, Host.cluster) {
+		return i, nil
+	}
+	rest, all := *i, &Intent{Variables: i.Variables, Missed: i.Missed, Files: i.Files, l: i.l}
+	rest.Hosts, all.Hosts = halves(i.Hosts, Host.cluster)
+	for n := range all.Hosts {
+		all.Hosts[n].Runtime = KubernetesRuntime
+	}
+	rest.Sessions, all.Sessions = halves(i.Sessions, func(s Session) bool { return all.Host(s.Host) != nil })
+	return &rest, all
+}
+
+// KubernetesRuntime is where the sessions of a cluster run. It is no runtime of this machine.
+const KubernetesRuntime = "kubernetes"
+
+func (h Host) cluster() bool { return h.Kubernetes != "" }
+
+// halves divides a list into what a function refuses and what it accepts.
+func halves[T any](list []T, accepts func(T) bool) (without, with []T) {
+	return prose.Only(list, func(one T) bool { return !accepts(one) }), prose.Only(list, accepts)
+}
+
+// checkClustered refuses what needs an apply and names a session of a cluster.
+func (l *loader) checkClustered() {
+	on := map[string]bool{} // names of session blocks with a session on a cluster
+	for i := range l.sessions {
+		host := first(l.hosts, func(h *Host) bool { return h.Name == l.sessions[i].Host })
+		if host != nil && host.cluster() {
+			on[l.sessions[i].Address.Name] = true
+		}
+	}
+	for _, o := range l.outputs {
+		for _, mention := range o.source.mentions {
+			if name, is := strings.CutPrefix(variableName(mention), "session."); is && on[name] {
+				l.complain(mention.SourceRange(), "an output cannot use a session of a Kubernetes cluster",
+					"apply records outputs, and cosplay applies nothing to a cluster. Write a check block, which plan and manifests evaluate, or remove the output.")
+			}
+		}
+	}
+	for _, one := range l.imports {
+		if on[one.To.Name] {
+			l.complain(one.Range, "a session of a Kubernetes cluster cannot be imported", "cosplay applies nothing to a cluster. Remove this block.")
+		}
+	}
+}

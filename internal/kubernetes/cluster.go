@@ -1,0 +1,326 @@
+package kubernetes
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"cosplay/catalog"
+	"cosplay/internal/pattern"
+	"cosplay/internal/place"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+)
+
+// Cluster is what cosplay-node published of the GPUs of a cluster, and what of them is allocated.
+type Cluster struct {
+	GPUs    []GPU    // by node and index
+	LeftOut []string // what is not used, each as a sentence without a full stop
+}
+
+// GPU is a GPU of a node.
+type GPU struct {
+	Node     string
+	Index    int
+	UUID     string
+	Model    resource.Model // of the catalog, with the profiles and placements that the node offers
+	ClockMHz int
+	taken    []allocation
+}
+
+// allocation is a device that a claim has.
+type allocation struct {
+	device
+	claim claim
+}
+
+// claim says whose a claim is.
+type claim struct {
+	namespace, name string
+	session         string // the address of the session that cosplay wrote it for
+	pod             string // for which Kubernetes made it, from the pod's limits
+	class           string
+	parameters      string
+}
+
+func (c claim) String() string { return fmt.Sprintf("%s/%s", c.namespace, c.name) }
+
+// device is a placement of a GPU, as a node publishes it.
+type device struct {
+	name    string
+	parent  string
+	index   int
+	model   string
+	profile string // "" is the whole GPU
+	start   int
+	size    int // in memory slices
+	clock   int
+	refused bool // it has a taint
+}
+
+// Decode reads what Command printed. The error says what is wrong with the file, to follow its name.
+func Decode(data []byte) (Cluster, error) {
+	o, err := parse(data)
+	if err == nil && len(o.nodes) == 0 {
+		err = errors.New("it has no Node")
+	}
+	var c Cluster
+	if err == nil {
+		c, err = assemble(o)
+	}
+	if err != nil {
+		return Cluster{}, fmt.Errorf("cannot be used: %w. Fix: write it again: %s", err, Command)
+	}
+	return c, nil
+}
+
+var (
+	subdomainForm = pattern.Of(`^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$`)
+	uuidForm      = pattern.Of(`^GPU-[0-9A-Za-z-]{1,64}$`)
+	deviceForm    = pattern.Of(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+)
+
+// form checks a text that manifests repeat, or that is shown.
+func form(what, text string, of func() *regexp.Regexp) error {
+	if !of().MatchString(text) {
+		return fmt.Errorf("%.80q cannot be %s", text, what)
+	}
+	return nil
+}
+
+func assemble(o objects) (c Cluster, err error) {
+	cordoned := map[string]bool{}
+	for _, n := range o.nodes {
+		if _, twice := cordoned[n.Metadata.Name]; twice {
+			return c, fmt.Errorf("node %.80q is there twice", n.Metadata.Name)
+		}
+		if err := form("the name of a node", n.Metadata.Name, subdomainForm); err != nil {
+			return c, err
+		}
+		cordoned[n.Metadata.Name] = n.Spec.Unschedulable
+	}
+	pools, err := poolsOf(o.slices)
+	if err != nil {
+		return c, err
+	}
+	if len(pools) == 0 {
+		return c, fmt.Errorf("no node has GPUs of the driver %s: cosplay-node does not run in the cluster, or has published nothing", driver)
+	}
+	taken, err := allocations(o.claims, pools)
+	if err != nil {
+		return c, err
+	}
+	for _, node := range slices.Sorted(maps.Keys(pools)) {
+		gpus, err := gpusOf(node, pools[node], taken[node])
+		_, known := cordoned[node]
+		switch {
+		case !known:
+			err = fmt.Errorf("node %q publishes GPUs and is not there", node)
+		case err != nil:
+			err = fmt.Errorf("node %q: %w", node, err)
+		case cordoned[node]:
+			c.LeftOut = append(c.LeftOut, fmt.Sprintf("node %s is cordoned: its %s left out", node, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " is", " are")))
+		default:
+			c.GPUs = append(c.GPUs, gpus...)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// poolsOf are the devices of each node, as the last complete generation has them.
+func poolsOf(all []sliceObject) (map[string][]deviceSpec, error) {
+	last := map[string][]sliceSpec{}
+	for _, s := range all {
+		switch of := last[s.Spec.Pool.Name]; {
+		case s.Spec.Driver != driver:
+		case s.Spec.NodeName != s.Spec.Pool.Name:
+			return nil, fmt.Errorf("ResourceSlice %.80q has the pool %.80q of the node %.80q, and cosplay-node names pools after nodes", s.Metadata.Name, s.Spec.Pool.Name, s.Spec.NodeName)
+		case len(of) == 0 || of[0].Pool.Generation < s.Spec.Pool.Generation:
+			last[s.Spec.Pool.Name] = []sliceSpec{s.Spec}
+		case of[0].Pool.Generation == s.Spec.Pool.Generation:
+			last[s.Spec.Pool.Name] = append(of, s.Spec)
+		}
+	}
+	pools := map[string][]deviceSpec{}
+	for name, some := range last {
+		if n := some[0].Pool.Slices; len(some) != n {
+			return nil, fmt.Errorf("node %.80q has published %d ResourceSlices of %d: it was changing them", name, len(some), n)
+		}
+		for _, s := range some {
+			pools[name] = append(pools[name], s.Devices...)
+		}
+	}
+	return pools, nil
+}
+
+// allocations are the devices that claims have, by node and name.
+func allocations(all []claimObject, pools map[string][]deviceSpec) (map[string]map[string]claim, error) {
+	taken := map[string]map[string]claim{}
+	for _, c := range all {
+		if c.Status.Allocation == nil {
+			continue
+		}
+		by := ownerOf(c)
+		for _, r := range c.Status.Allocation.Devices.Results {
+			devices, is := pools[r.Pool]
+			if r.Driver != driver || r.Admin || !is {
+				continue
+			}
+			if !slices.ContainsFunc(devices, func(d deviceSpec) bool { return d.Name == r.Device }) {
+				return nil, fmt.Errorf("claim %.160q has the device %.80q, which node %q does not publish", by, r.Device, r.Pool)
+			}
+			if taken[r.Pool] == nil {
+				taken[r.Pool] = map[string]claim{}
+			}
+			taken[r.Pool][r.Device] = by
+		}
+	}
+	return taken, nil
+}
+
+// ownerOf reads whose a claim is.
+func ownerOf(c claimObject) claim {
+	by := claim{namespace: c.Metadata.Namespace, name: c.Metadata.Name}
+	if c.Metadata.Labels[managedBy] == plainClass {
+		by.session = c.Metadata.Annotations[sessionNote]
+	}
+	for _, o := range c.Metadata.Owners {
+		if o.Kind == "Pod" {
+			by.pod = o.Name
+		}
+	}
+	if requests := c.Spec.Devices.Requests; len(requests) == 1 && requests[0].Exactly != nil {
+		by.class = requests[0].Exactly.Class
+	}
+	if config := c.Spec.Devices.Config; len(config) == 1 && config[0].Opaque != nil {
+		by.parameters = string(config[0].Opaque.Parameters)
+	}
+	return by
+}
+
+// gpusOf are the GPUs of a node with what is taken of them.
+func gpusOf(node string, published []deviceSpec, taken map[string]claim) (all []GPU, err error) {
+	byUUID, seen := map[string][]device{}, map[string]bool{}
+	for _, spec := range published {
+		d, err := deviceOf(spec)
+		if err == nil && seen[d.name] {
+			err = errors.New("it is there twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("device %.80q: %w", spec.Name, err)
+		}
+		seen[d.name] = true
+		byUUID[d.parent] = append(byUUID[d.parent], d)
+	}
+	for _, uuid := range slices.Sorted(maps.Keys(byUUID)) {
+		g, err := newGPU(node, byUUID[uuid], taken)
+		if err != nil {
+			return nil, fmt.Errorf("GPU %s: %w", uuid, err)
+		}
+		all = append(all, g)
+	}
+	slices.SortStableFunc(all, func(a, b GPU) int { return cmp.Compare(a.Index, b.Index) })
+	return all, nil
+}
+
+const (
+	maxIndex = 1023
+	maxClock = 1<<16 - 1 // MHz
+)
+
+func deviceOf(spec deviceSpec) (d device, err error) {
+	text := func(name string) string {
+		if s := spec.Attributes[name].String; s != nil {
+			return *s
+		}
+		err = cmp.Or(err, fmt.Errorf("its attribute %q is missing or no text", name))
+		return ""
+	}
+	number := func(name string, most int64) int {
+		if n := spec.Attributes[name].Int; n != nil && *n >= 0 && *n <= most {
+			return int(*n)
+		}
+		err = cmp.Or(err, fmt.Errorf("its attribute %q is missing or no number from 0 to %d", name, most))
+		return 0
+	}
+	d = device{name: spec.Name, parent: text("parentUUID"), index: number("index", maxIndex), model: text("model"), profile: text("profile"),
+		start: number("placement", maxIndex), clock: number("clockMHz", maxClock)}
+	for _, t := range spec.Taints {
+		d.refused = d.refused || t.Effect == "NoSchedule" || t.Effect == "NoExecute"
+	}
+	if d.profile == place.WholeGPU {
+		d.profile = ""
+	}
+	return d, cmp.Or(err, form("the name of a device", d.name, deviceForm), form("the UUID of a GPU", d.parent, uuidForm))
+}
+
+func newGPU(node string, devices []device, taken map[string]claim) (GPU, error) {
+	first := devices[0]
+	product, known := catalog.Product(first.model)
+	if !known {
+		return GPU{}, fmt.Errorf("the catalog has no model %.80q. cosplay fit --on lists the models that it has", first.model)
+	}
+	g := GPU{Node: node, Index: first.index, UUID: first.parent, Model: product.Model, ClockMHz: first.clock}
+	g.Model.Profiles = nil
+	for _, p := range product.Model.Profiles { // those that the scheduler can allocate
+		free := func(start int) bool {
+			return slices.ContainsFunc(devices, func(d device) bool { return d.profile == p.Name && d.start == start && !d.refused })
+		}
+		if p.Starts = prose.Only(p.Starts, free); len(p.Starts) > 0 {
+			g.Model.Profiles = append(g.Model.Profiles, p)
+		}
+	}
+	for _, d := range devices {
+		if d.index != first.index || d.model != first.model || d.clock != first.clock {
+			return g, fmt.Errorf("its devices %q and %q differ in index, model or clock", first.name, d.name)
+		}
+		p, _ := product.Model.Profile(d.profile)
+		d.size = p.MemorySlices
+		if by, is := taken[d.name]; is {
+			g.taken = append(g.taken, allocation{d, by})
+		}
+	}
+	if !slices.ContainsFunc(devices, func(d device) bool { return d.profile == "" && !d.refused }) { // no pod can get it
+		g.taken = append(g.taken, allocation{device: device{name: "whole"}})
+		return g, nil
+	}
+	return g, g.check(product.Model)
+}
+
+// check refuses allocations that cannot exist at the same time.
+func (g GPU) check(full resource.Model) error {
+	for i, a := range g.taken {
+		p, known := full.Profile(a.profile)
+		if a.profile != "" && (!known || !slices.Contains(p.Starts, a.start)) {
+			return fmt.Errorf("%s has the device %q, whose profile or placement the catalog lacks", a.claim, a.name)
+		}
+		for _, b := range g.taken[:i] {
+			if a.profile == "" || b.profile == "" || a.start < b.start+b.size && b.start < a.start+a.size {
+				return fmt.Errorf("%s has the device %q and %s has %q, which cannot exist at the same time", b.claim, b.name, a.claim, a.name)
+			}
+		}
+	}
+	return nil
+}
+
+// whole is the claim that has the whole GPU.
+func (g GPU) whole() (claim, bool) {
+	i := slices.IndexFunc(g.taken, func(a allocation) bool { return a.profile == "" })
+	if i < 0 {
+		return claim{}, false
+	}
+	return g.taken[i].claim, true
+}
+
+// clock is the SM clock of the running pods, which the driver locked: the closest one that the GPU has.
+func (g GPU) clock() int {
+	return slices.MinFunc(g.Model.ClocksMHz, func(a, b int) int { return cmp.Compare(distance(a, g.ClockMHz), distance(b, g.ClockMHz)) })
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }

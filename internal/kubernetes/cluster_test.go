@@ -1,0 +1,137 @@
+package kubernetes_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cosplay/internal/kubernetes"
+	"cosplay/internal/projecttest"
+)
+
+type object = projecttest.Object
+
+// device is the first device of the first node.
+func device(c *projecttest.Cluster) object { return c.Slice(0)["devices"].([]any)[0].(object) }
+
+func attribute(c *projecttest.Cluster, name string, value any) {
+	device(c)["attributes"].(object)[name] = value
+}
+
+// TestRefused: what cannot be trusted is an error that says what it is.
+func TestRefused(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		spoil func(*projecttest.Cluster)
+		want  string
+	}{
+		{"no nodes", func(c *projecttest.Cluster) { c.Nodes = nil }, "it has no Node"},
+		{"no GPUs", func(c *projecttest.Cluster) { c.Slices = nil }, "no node has GPUs"},
+		{"a foreign driver alone", func(c *projecttest.Cluster) {
+			c.Slice(0)["driver"], c.Slice(1)["driver"] = "gpu.nvidia.com", "gpu.nvidia.com"
+		}, "no node has GPUs"},
+		{"a node twice", func(c *projecttest.Cluster) { c.Nodes[1] = c.Nodes[0] }, `node "n1" is there twice`},
+		{"a name with a quote", func(c *projecttest.Cluster) { c.Nodes[0]["metadata"] = object{"name": `n1"`} }, "cannot be the name of a node"},
+		{"a pool of another name", func(c *projecttest.Cluster) { c.Slice(0)["pool"].(object)["name"] = "x" }, "cosplay-node names pools after nodes"},
+		{"GPUs without a node", func(c *projecttest.Cluster) { c.Nodes = c.Nodes[1:] }, `node "n1" publishes GPUs and is not there`},
+		{"half a pool", func(c *projecttest.Cluster) { c.Slice(0)["pool"].(object)["resourceSliceCount"] = 2 }, "has published 1 ResourceSlices of 2"},
+		{"an old API", func(c *projecttest.Cluster) { c.Slices[0]["apiVersion"] = "resource.k8s.io/v1beta1" }, "cosplay reads resource.k8s.io/v1"},
+		{"an unknown model", func(c *projecttest.Cluster) {
+			for _, d := range c.Slice(0)["devices"].([]any) {
+				d.(object)["attributes"].(object)["model"] = object{"string": "NVIDIA H9000"}
+			}
+		}, `the catalog has no model "NVIDIA H9000"`},
+		{"a UUID with CEL", func(c *projecttest.Cluster) { attribute(c, "parentUUID", object{"string": `GPU-0" || true || "`}) }, "cannot be the UUID of a GPU"},
+		{"a model that is a number", func(c *projecttest.Cluster) { attribute(c, "model", object{"int": 1}) }, `"model" is missing or no text`},
+		{"an index out of range", func(c *projecttest.Cluster) { attribute(c, "index", object{"int": -1}) }, `"index" is missing or no number`},
+		{"a number as a text", func(c *projecttest.Cluster) { attribute(c, "index", object{"int": "0"}) }, `item 3, ResourceSlice "n1-0", cannot be read`},
+		{"two clocks", func(c *projecttest.Cluster) { attribute(c, "clockMHz", object{"int": 100}) }, "differ in index, model or clock"},
+		{"a device twice", func(c *projecttest.Cluster) { device(c)["name"] = "gpu-0-whole" }, "it is there twice"},
+		{"a device of another name", func(c *projecttest.Cluster) { device(c)["name"] = "GPU" }, "cannot be the name of a device"},
+		{"an unknown device", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-9-whole") }, `has the device "gpu-9-whole", which node "n1" does not publish`},
+		{"slices that overlap", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-1g-18gb-0", "gpu-0-2g-35gb-0") }, "cannot exist at the same time"},
+		{"a slice of a whole GPU", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-whole"); c.Take("y", "n1", "gpu-0-1g-18gb-0") }, "cannot exist at the same time"},
+		{"a taken profile that the catalog lacks", func(c *projecttest.Cluster) {
+			attribute(c, "profile", object{"string": "9g.1gb"})
+			c.Take("x", "n1", device(c)["name"].(string))
+		}, "whose profile or placement the catalog lacks"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := projecttest.NewCluster(2, "h200")
+			test.spoil(c)
+			_, err := kubernetes.Decode(c.JSON())
+			if got := fmt.Sprint(err); !strings.Contains(got, test.want) {
+				t.Errorf("got %s, want %s", got, test.want)
+			} else if !strings.HasSuffix(got, "Fix: write it again: "+kubernetes.Command) {
+				t.Errorf("no fix: %s", got)
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"":                                "it is empty",
+		"\n{\n\"kind\":":                  "line 3",
+		"[]":                              "line 1",
+		`{"kind":"NodeList"}`:             `its kind is "NodeList"`,
+		`{"kind":"List","items":[7]}`:     "item 1",
+		`{"kind":"List","items":[]}`:      "it has no Node",
+		`{"kind":"List"} {"kind":"List"}`: "line 1",
+		`{"kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":["a"]}}]}`: "item 1",
+		strings.Repeat(`{"kind":"List","items":[`, 100_000):                                     "exceeded max depth",
+	} {
+		if _, err := kubernetes.Decode([]byte(text)); !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%.60s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestTolerated: what cosplay does not know, or does not need, is no error.
+func TestTolerated(t *testing.T) {
+	c := projecttest.NewCluster(3, "h200", "a100-80gb")
+	c.Nodes[0]["spec"] = object{"unschedulable": true, "taints": []any{object{"key": "x"}}, "podCIDR": "10.0.0.0/24"}
+	c.Nodes = append(c.Nodes, object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": "not read"})
+	attribute(c, "newer", object{"version": "1.0.0"})
+	old := object{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": object{"name": "old"},
+		"spec": object{"driver": "gpu.cosplay.dev", "nodeName": "n2", "pool": object{"name": "n2", "generation": 0, "resourceSliceCount": 7}}}
+	other := object{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": object{"name": "nic"},
+		"spec": object{"driver": "nic.example", "allNodes": true, "pool": object{"name": "nics", "generation": 1, "resourceSliceCount": 1}}}
+	c.Slices = append(c.Slices, old, other)
+	c.Take("pending", "n2")["status"] = object{}
+	c.Take("gone", "n9", "gpu-0-whole")
+	c.Take("shared", "n3", "gpu-0-1g-18gb-0", "gpu-0-1g-18gb-0")
+	got, err := kubernetes.Decode(c.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gpus []string
+	for _, g := range got.GPUs {
+		gpus = append(gpus, fmt.Sprintf("%s/%d %s", g.Node, g.Index, g.Model.Name))
+	}
+	if want := "n2/0 NVIDIA H200, n2/1 NVIDIA A100-SXM4-80GB, n3/0 NVIDIA H200, n3/1 NVIDIA A100-SXM4-80GB"; strings.Join(gpus, ", ") != want {
+		t.Errorf("got %s", strings.Join(gpus, ", "))
+	}
+	if want := "node n1 is cordoned: its 2 GPUs are left out"; strings.Join(got.LeftOut, ";") != want {
+		t.Errorf("left out: %q", got.LeftOut)
+	}
+}
+
+// FuzzDecode: no file makes it panic, also not when placement gets what it returns.
+func FuzzDecode(f *testing.F) {
+	c := projecttest.NewCluster(2, "h200")
+	c.Take("x", "n1", "gpu-0-3g-71gb-4")
+	whole := c.JSON()
+	f.Add(whole)
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, whole); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(compact.Bytes()[:1000])
+	f.Add([]byte(`{"kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}},null]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := kubernetes.Decode(data)
+		if err == nil {
+			c.World("cluster", nil, nil, "default").Shown()
+		}
+	})
+}

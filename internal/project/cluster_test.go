@@ -1,0 +1,248 @@
+package project_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/kubernetes"
+	"cosplay/internal/project"
+	"cosplay/internal/projecttest"
+)
+
+var update = flag.Bool("update", false, "write the manifests in testdata")
+
+const clustered = `
+host "cluster" { kubernetes = "cluster.json" }
+host "lab" { simulate = "1 x h200" }
+session "local" {
+  target = "2060"
+  host   = "lab"
+}
+`
+
+// openCluster opens a project with a cluster and a simulated host.
+func openCluster(t testing.TB, c *projecttest.Cluster, sessions string) *project.Project {
+	t.Helper()
+	dir := projecttest.New(t, clustered+sessions)
+	if err := os.WriteFile(filepath.Join(dir, "cluster.json"), c.JSON(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return projecttest.Open(t, dir)
+}
+
+func manifests(t testing.TB, p *project.Project, pin bool) (string, *project.ClusterPlan) {
+	t.Helper()
+	planned, diags := p.PlanClusters(kubernetes.DefaultNamespace)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if diags := planned.ClassErrors(); !pin && diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	text, err := planned.Manifests(pin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), planned
+}
+
+// golden compares a text with a file of testdata. The tests of the module node read the same files as Kubernetes does.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-update writes it):\n%s", name, d)
+	}
+}
+
+// TestManifests writes sessions of three blocks: on a GPU that another claim has a part of, and on another model.
+func TestManifests(t *testing.T) {
+	c := projecttest.NewCluster(2, "h200", "a100-80gb")
+	c.Take("other", "n1", "gpu-0-3g-71gb-4")
+	c.Nodes[1]["spec"] = projecttest.Object{"unschedulable": true}
+	plain := `
+session "worker" {
+  host    = "cluster"
+  count   = 2
+  target  = "2060"
+  image   = "registry.example/trainer:1"
+  command = ["sh", "-c", "echo $HOME $(date) $$"]
+  env     = { SEED = count.index, YES = "yes", TEXT = "a: \"b\"\n# $(SEED)\u0007é" }
+}
+session "Big_one" {
+  host       = "cluster"
+  for_each   = { "a.b" = 1 }
+  target     = "3090"
+  image      = "registry.example/trainer:1"
+  entrypoint = "image"
+  pull       = "always"
+  limits {
+    cpus   = 1.5
+    memory = "2GiB"
+  }
+}
+`
+	p := openCluster(t, c, plain)
+	classes, _ := manifests(t, p, false)
+	golden(t, "classes.yaml", classes)
+	p = openCluster(t, c, plain+`
+session "exact" {
+  host       = "cluster"
+  target     = "rtx-2060"
+  gpu        = "`+projecttest.UUID(1, 1)+`"
+  slice      = "1g.10gb@3"
+  strict     = true
+  image      = "registry.example/trainer:1"
+  entrypoint = ["/init"]
+  command    = ["train"]
+  fit {
+    tolerance = "12.5%"
+    max_error = "200%"
+  }
+}
+`)
+	pinned, planned := manifests(t, p, true)
+	golden(t, "pinned.yaml", pinned)
+	if want := "node n2 is cordoned: its 2 GPUs are left out"; strings.Join(planned.LeftOut, ";") != want {
+		t.Errorf("left out: %q", planned.LeftOut)
+	}
+	if again, _ := manifests(t, openCluster(t, c, plain), false); again != classes {
+		t.Error("the same input gives other manifests")
+	}
+}
+
+// TestManifestsOfAFleet packs sessions on a cluster of 100 nodes as densely as is possible: seven on each GPU.
+func TestManifestsOfAFleet(t *testing.T) {
+	c := projecttest.NewCluster(100, "h200")
+	for sessions, gpus := range map[int]int{14: 2, 700: 100} {
+		begun := time.Now()
+		p := openCluster(t, c, fmt.Sprintf(`
+session "worker" {
+  host    = "cluster"
+  count   = %d
+  target  = "2060"
+  image   = "registry.example/trainer:1"
+  command = ["python", "train.py"]
+}
+`, sessions))
+		text, _ := manifests(t, p, true)
+		took := time.Since(begun)
+		on := map[string]int{}
+		for line := range strings.Lines(text) {
+			if _, pin, is := strings.Cut(line, "parentUUID == "); is {
+				uuid, _, _ := strings.Cut(pin, " ")
+				on[uuid]++
+			}
+		}
+		if len(on) != gpus || strings.Count(text, "kind: Deployment") != sessions {
+			t.Errorf("%d sessions are on %d GPUs: %v", sessions, len(on), on)
+		}
+		t.Logf("%d sessions with --pin: %d GPUs, %d bytes, %v", sessions, len(on), len(text), took)
+		if took > 30*time.Second {
+			t.Errorf("%d sessions take %v", sessions, took)
+		}
+	}
+	p := openCluster(t, c, `
+session "worker" {
+  host    = "cluster"
+  count   = 701
+  target  = "2060"
+  image   = "registry.example/trainer:1"
+  command = ["python", "train.py"]
+}
+`)
+	if _, diags := p.PlanClusters(kubernetes.DefaultNamespace); !diags.HasErrors() || !strings.Contains(diags.Error(), "does not fit") {
+		t.Errorf("701 sessions: %v", diags)
+	}
+}
+
+// TestManifestsStay: sessions whose claims the cluster has stay where they are, in the same namespace and as long as their
+// blocks ask for the same; all other claims are foreign.
+func TestManifestsStay(t *testing.T) {
+	const worker = `
+session "worker" {
+  host    = "cluster"
+  target  = "2060"
+  image   = "registry.example/trainer:1"
+  command = ["train"]
+}
+`
+	own := func(c *projecttest.Cluster, namespace, target string) {
+		o := c.Take("worker-12345678", "n3", "gpu-0-1g-18gb-2")
+		o["metadata"] = projecttest.Object{"name": "worker-12345678", "namespace": namespace, "labels": projecttest.Object{"app.kubernetes.io/managed-by": "cosplay"},
+			"annotations": projecttest.Object{"cosplay.dev/session": "session.worker"}}
+		o["spec"] = projecttest.Object{"devices": projecttest.Object{"config": []any{projecttest.Object{"opaque": projecttest.Object{"driver": "gpu.cosplay.dev",
+			"parameters": projecttest.Object{"apiVersion": "gpu.cosplay.dev/v1alpha1", "kind": "Session", "target": target}}}}}}
+	}
+	ofPod := func(pod, class string) func(*projecttest.Cluster) {
+		return func(c *projecttest.Cluster) {
+			o := c.Take("x", "n3", "gpu-0-1g-18gb-2")
+			o["metadata"] = projecttest.Object{"name": "x", "namespace": "default", "ownerReferences": []any{projecttest.Object{"kind": "Pod", "name": pod}}}
+			o["spec"] = projecttest.Object{"devices": projecttest.Object{"requests": []any{projecttest.Object{"name": "r", "exactly": projecttest.Object{"deviceClassName": class}}}}}
+		}
+	}
+	for name, test := range map[string]struct {
+		taken func(*projecttest.Cluster)
+		stays bool
+	}{
+		"its claim":                    {func(c *projecttest.Cluster) { own(c, "default", "rtx-2060") }, true},
+		"the claim of its pod":         {ofPod("worker-7c9d8b6f5d-abcde", "cosplay-rtx-2060"), true},
+		"a claim of another namespace": {func(c *projecttest.Cluster) { own(c, "lab", "rtx-2060") }, false},
+		"a claim for another target":   {func(c *projecttest.Cluster) { own(c, "default", "rtx-3090") }, false},
+		"a pod of another class":       {ofPod("worker-7c9d8b6f5d-abcde", "cosplay-rtx-3090"), false},
+		"a pod of another Deployment":  {ofPod("worker-0-7c9d8b6f5d-abcde", "cosplay-rtx-2060"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := projecttest.NewCluster(3, "h200")
+			test.taken(c)
+			text, _ := manifests(t, openCluster(t, c, worker), true)
+			stays := strings.Contains(text, projecttest.UUID(3, 0)) && strings.Contains(text, "placement == 2")
+			if stays != test.stays {
+				t.Errorf("it stays: %v\n%s", stays, text)
+			}
+		})
+	}
+}
+
+// TestManifestsHaveNoSecrets: a sensitive value stops everything, and is in no message.
+func TestManifestsHaveNoSecrets(t *testing.T) {
+	dir := projecttest.New(t, clustered+`
+variable "key" {
+  default   = "hunter22"
+  sensitive = true
+}
+session "worker" {
+  host    = "cluster"
+  target  = "2060"
+  image   = "registry.example/trainer:1"
+  command = ["train"]
+  env     = { KEY = var.key }
+}
+`)
+	if err := os.WriteFile(filepath.Join(dir, "cluster.json"), projecttest.NewCluster(1, "h200").JSON(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, _, diags, err := project.Open(project.Options{Dir: dir, Clusters: true})
+	if said := fmt.Sprint(diags, err); !strings.Contains(said, "a sensitive value cannot be written into a manifest") || strings.Contains(said, "hunter22") {
+		t.Error(said)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 2 {
+		t.Errorf("there are %v", files)
+	}
+}

@@ -256,7 +256,7 @@ func (inv *invocation) model(ctx context.Context, on string, gpu int) (m resourc
 
 // liveGPU reads a GPU of the project's first host, or of this machine.
 func (inv *invocation) liveGPU(ctx context.Context, index int) (resource.GPU, error) {
-	p, err := inv.open(project.Options{MayBeEmpty: true})
+	p, err := inv.open(project.Options{MayBeEmpty: true, Clusters: true})
 	if err != nil {
 		return resource.GPU{}, err
 	}

@@ -152,7 +152,7 @@ var commandGroups = []struct {
 	commands []func(*invocation) *cobra.Command
 }{
 	{"Core commands:", []func(*invocation) *cobra.Command{
-		initCommand, fmtCommand, validateCommand, planCommand, applyCommand, destroyCommand, driftCommand, watchCommand}},
+		initCommand, fmtCommand, validateCommand, planCommand, applyCommand, destroyCommand, driftCommand, watchCommand, manifestsCommand}},
 	{"Inspect:", []func(*invocation) *cobra.Command{
 		statusCommand, psCommand, reportCommand, mapCommand, historyCommand, showCommand, outputCommand, consoleCommand, graphCommand,
 		stateCommand, importCommand}},

@@ -46,6 +46,7 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only search for drift")
 	aimFlags(flags, &o.aim)
 	flags.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is drift or a change")
+	namespaceFlag(cmd, &o.namespace)
 	o.stepFlags.flags(flags)
 	flags.Lookup("parallelism").Usage = "`number` of steps at a time of an apply; without effect here, a plan runs no steps"
 	inv.planFlags(flags)
@@ -87,6 +88,7 @@ type planOptions struct {
 	quiet     bool // and so does standard error
 	alerts    alertOptions
 	metrics   string // file
+	namespace string // of sessions of clusters
 }
 
 // check refuses flags that contradict each other.
@@ -118,15 +120,23 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 		return err
 	}
 	inv.asks = true
-	p, err := inv.open(project.Options{HostsOnly: o.destroy || o.refreshOnly, EnginesMayFail: o.refreshOnly})
+	changes := !o.destroy && !o.refreshOnly
+	p, err := inv.open(project.Options{HostsOnly: !changes, EnginesMayFail: o.refreshOnly, Clusters: changes && o.out == ""})
 	if err != nil {
 		return err
 	}
 	p.Wait = o.lockTimeout
+	var clusters *project.ClusterPlan
+	if changes {
+		var diags hcl.Diagnostics
+		clusters, diags = p.PlanClusters(o.namespace)
+		p.warnings = append(p.warnings, diags...)
+	}
 	outlook, view, err := inv.outlook(ctx, p, o.aim)
 	if err != nil {
 		return err
 	}
+	view.Clusters = inv.clustersView(clusters)
 	if o.driftOnly {
 		if err := o.lookInside(ctx, inv, p.Project, outlook); err != nil {
 			return err

@@ -28,6 +28,9 @@ func (inv *invocation) enter(ctx context.Context, name string, starts bool) (*in
 	if err != nil {
 		return nil, err
 	}
+	if err := p.OnCluster(name); err != nil {
+		return nil, err
+	}
 	in := &inside{Project: p.Project}
 	choose := func(prior resource.Prior) (resource.PriorSession, error) { return named(prior, name) }
 	if r, ok := p.Reach(ctx, choose, starts); ok {
@@ -63,6 +66,9 @@ func named(prior resource.Prior, name string) (resource.PriorSession, error) {
 // peekChosen reads state and hosts, and finds the sessions with the names.
 func (inv *invocation) peekChosen(ctx context.Context, names []string) (p *opened, now project.Outlook, sessions []resource.PriorSession, err error) {
 	if p, err = inv.open(forHosts); err != nil {
+		return p, now, nil, err
+	}
+	if err := p.OnCluster(names...); err != nil {
 		return p, now, nil, err
 	}
 	defer inv.slow("Reading the hosts")()

@@ -29,7 +29,7 @@ func validateCommand(inv *invocation) *cobra.Command {
 Exit codes: 0 it is valid; 1 it is not.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			p, err := inv.open(project.Options{ReadOnly: true})
+			p, err := inv.open(project.Options{ReadOnly: true, Clusters: true})
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,11 @@ Exit codes: 0 it is valid; 1 it is not.`,
 				return render.DiagnosticsJSON(inv.Out, diags, p.files)
 			}
 			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, p.files)
-			what := fmt.Sprintf(": %s on %s", prose.Count(len(p.Intent.Sessions), "session"), prose.Count(len(p.Intent.Hosts), "host"))
+			sessions, hosts := len(p.Intent.Sessions), len(p.Intent.Hosts)
+			if p.Clusters != nil {
+				sessions, hosts = sessions+len(p.Clusters.Sessions), hosts+len(p.Clusters.Hosts)
+			}
+			what := fmt.Sprintf(": %s on %s", prose.Count(sessions, "session"), prose.Count(hosts, "host"))
 			if missed := p.Intent.Missed; len(missed) > 0 {
 				what = fmt.Sprintf(", as far as cosplay can check without a value for var.%s", strings.Join(missed, ", var."))
 			}

@@ -6,20 +6,34 @@ import "encoding/json"
 type Plan struct {
 	Format
 	Differences
-	Config       string           `json:"config"`            // name of the configuration
-	Destroy      bool             `json:"destroy"`           // the plan removes all sessions
-	Saved        string           `json:"saved,omitempty"`   // path of the file in which the plan is saved
-	Stale        string           `json:"stale,omitempty"`   // what has changed since it was saved, in words
-	HasChanges   bool             `json:"has_changes"`       // a GPU or session changes
-	Summary      Tally            `json:"summary"`           // what the plan does
-	Hosts        []PlanHost       `json:"hosts"`             // where sessions run
-	Images       []Image          `json:"images"`            // images to pull or build
-	Changes      Changes          `json:"changes"`           // difference between the configuration and the hosts
-	Steps        []Step           `json:"steps"`             // in their order
-	Fits         []SessionFigures `json:"fits"`              // by address of the session
-	Warnings     []Diagnostic     `json:"warnings"`          // of the configuration and of checks
-	NotCompleted []string         `json:"not_completed"`     // addresses of unfinished sessions that the plan leaves as they are
-	Expired      []Expired        `json:"expired,omitempty"` // expired sessions that stay down
+	Config       string           `json:"config"`             // name of the configuration
+	Destroy      bool             `json:"destroy"`            // the plan removes all sessions
+	Saved        string           `json:"saved,omitempty"`    // path of the file in which the plan is saved
+	Stale        string           `json:"stale,omitempty"`    // what has changed since it was saved, in words
+	HasChanges   bool             `json:"has_changes"`        // a GPU or session changes
+	Summary      Tally            `json:"summary"`            // what the plan does
+	Hosts        []PlanHost       `json:"hosts"`              // where sessions run
+	Images       []Image          `json:"images"`             // images to pull or build
+	Changes      Changes          `json:"changes"`            // difference between the configuration and the hosts
+	Steps        []Step           `json:"steps"`              // in their order
+	Fits         []SessionFigures `json:"fits"`               // by address of the session
+	Warnings     []Diagnostic     `json:"warnings"`           // of the configuration and of checks
+	NotCompleted []string         `json:"not_completed"`      // addresses of unfinished sessions that the plan leaves as they are
+	Expired      []Expired        `json:"expired,omitempty"`  // expired sessions that stay down
+	Clusters     *ClustersPlan    `json:"clusters,omitempty"` // sessions of Kubernetes clusters, which apply leaves alone; missing without any
+}
+
+// ClustersPlan is where the sessions of Kubernetes clusters would run.
+type ClustersPlan struct {
+	Hosts   []string     `json:"hosts"`    // names of the clusters
+	Fits    []ClusterFit `json:"fits"`     // by address of the session
+	LeftOut []string     `json:"left_out"` // what of the clusters is not used, in words
+}
+
+// ClusterFit is where a session of a cluster would run, and how close it comes to its target.
+type ClusterFit struct {
+	SessionFigures
+	Node string `json:"node"` // of the GPU
 }
 
 // DriftReport is what drift and plan --refresh-only write.

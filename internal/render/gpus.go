@@ -16,6 +16,7 @@ type plannedGPU struct {
 	name     string
 	host     string
 	uuid     string
+	node     string       // of a cluster
 	gpu      resource.GPU // zero if the host does not have it
 	change   *diff.GPUChange
 	sessions []diff.SessionChange // on it after the plan, or removed from it
@@ -66,7 +67,11 @@ func plannedGPUs(v PlanView, l labels) []plannedGPU {
 		key := resource.GPUKey{Host: host, UUID: uuid}
 		if _, is := known[key]; !is {
 			gpu, _ := v.Live.GPU(host, uuid)
-			known[key], all = len(all), append(all, plannedGPU{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu})
+			g := plannedGPU{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu}
+			if v.node != nil {
+				g.node = v.node(key)
+			}
+			known[key], all = len(all), append(all, g)
 		}
 		return &all[known[key]]
 	}
@@ -241,7 +246,7 @@ func (p *page) gpuTitle(live resource.Live, g plannedGPU) {
 		p.flow(0, 4, join(inked(strong, g.name), text("  "+live.NoGPU(g.host, g.uuid).What)))
 		return
 	}
-	uuid, fate := either(p.Verbose, g.uuid, words.ShortUUID(g.uuid)), given(g.released(), "given back")
+	uuid, fate := either(p.Verbose, g.uuid, words.ShortUUID(g.uuid)), given(g.node, "node "+g.node)+given(g.released(), "given back")
 	t := &table{gap: 2, columns: make([]column, 4)}
 	t.add(inked(strong, g.name), text(g.gpu.Model.Name), inked(dim, uuid), text(fate))
 	p.table(t)

@@ -39,7 +39,10 @@ type PlanView struct {
 	Files    map[string]*hcl.File
 	Notes    []resource.Note // what was found of runs that were interrupted or that the state did not know
 
-	sharers map[resource.Address]int // by session, see resource.Sharers
+	Clusters *ClustersView // nil without Kubernetes clusters
+
+	sharers map[resource.Address]int     // by session, see resource.Sharers
+	node    func(resource.GPUKey) string // nil but in a cluster
 }
 
 // warningsOf are the warnings about the placement of a session.
@@ -79,13 +82,20 @@ func (v PlanView) draw(p *page) {
 	}
 	p.down(v.Plan.Diff.Down)
 	p.outputChanges(v.Plan.Diff.Outputs)
+	p.clusters(v)
 	if len(v.Warnings) > 0 {
 		p.gap()
 		p.diagnostics(v.Warnings, v.Files)
 	}
-	p.gap()
-	p.summary(v)
+	if !v.onlyClusters() {
+		p.gap()
+		p.summary(v)
+	}
+	p.manifests(v)
 }
+
+// onlyClusters reports whether there is nothing that could be applied.
+func (v PlanView) onlyClusters() bool { return v.Clusters != nil && len(v.Live.Hosts) == 0 }
 
 // down lists the expired sessions that stay down.
 func (p *page) down(all []resource.Expired) {
@@ -102,9 +112,17 @@ func (p *page) down(all []resource.Expired) {
 func (p *page) heading(v PlanView) {
 	t := &table{columns: []column{{}, {prose: true}}}
 	t.fact("config", v.Config)
-	t.fact("state", stateWords(v.Prior))
+	if !v.onlyClusters() {
+		t.fact("state", stateWords(v.Prior))
+	}
 	for _, h := range v.Live.Hosts {
 		t.fact("host", hostWords(h))
+	}
+	if v.Clusters != nil {
+		for _, h := range v.Clusters.Live.Hosts {
+			h.Runtime = "" // the node's
+			t.fact("cluster", hostWords(h))
+		}
 	}
 	p.table(t)
 }

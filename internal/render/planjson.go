@@ -15,16 +15,18 @@ import (
 // data is byte for byte the same for the same inputs.
 func (v PlanView) data() any {
 	d, sharers := v.Plan.Diff, resource.Sharers(v.Plan.Desired.Sessions)
-	fit := func(s resource.Session) public.SessionFigures {
-		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), Sharers: sharers[s.Address], Figures: figuresOf(s.Fit)}
-	}
+	fit := func(s resource.Session) public.SessionFigures { return sessionFigures(s, sharers[s.Address]) }
 	return public.Plan{
 		Format: public.V1, Differences: differencesOf(v), Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		HasChanges: d.Changes(), Summary: public.Tally(tallyOf(v.Plan)), Hosts: each(v.Live.Hosts, planHostOf), Images: imagesOf(v),
 		Changes: public.Changes{GPUs: gpuChangesJSON(v.Live, d.GPUs), Sessions: sessionChangesJSON(v.Live, d.Sessions), Outputs: outputChangesJSON(d.Outputs)},
 		Steps:   each(v.Plan.Steps, func(s plan.Step) public.Step { return stepOf(s, v.Live) }), Fits: each(v.Plan.Desired.Sessions, fit),
-		Warnings: diagnosticsJSON(v.Warnings, v.Files), NotCompleted: addresses(d.Stuck), Expired: each(d.Down, expiredOf),
+		Warnings: diagnosticsJSON(v.Warnings, v.Files), NotCompleted: addresses(d.Stuck), Expired: each(d.Down, expiredOf), Clusters: v.Clusters.json(),
 	}
+}
+
+func sessionFigures(s resource.Session, sharers int) public.SessionFigures {
+	return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: sliceJSON(s.Slice), More: each(s.More, sliceJSON), Sharers: sharers, Figures: figuresOf(s.Fit)}
 }
 
 func differencesOf(v PlanView) public.Differences {

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/kubernetes"
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+)
+
+func manifestsCommand(inv *invocation) *cobra.Command {
+	var (
+		namespace string
+		pin       bool
+	)
+	cmd := &cobra.Command{
+		Use:   "manifests",
+		Short: "Print the sessions of Kubernetes clusters as manifests",
+		Long: `Plan the sessions of all hosts that are Kubernetes clusters together, and print them as YAML for kubectl apply or a GitOps tool: a Deployment for each. Nothing is changed, and no cluster is asked: the file that the host block names has what kubectl printed of it.
+
+Without --pin, pods name the class of their target, and the scheduler chooses GPU and slice. With --pin, each session has a claim for the GPU, the slice and the node that the plan has for it: sessions are packed on as few GPUs as plan shows. A session whose claim the cluster has already stays in place.
+
+Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.`,
+		Example: `  cosplay manifests --pin --namespace lab | kubectl apply -f -`,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if inv.json {
+				return errors.New("manifests are YAML. Fix: leave --json out; cosplay plan --json has the fits")
+			}
+			p, err := inv.open(project.Options{Clusters: true})
+			if err != nil {
+				return err
+			}
+			planned, diags := p.PlanClusters(namespace)
+			if planned == nil {
+				return errors.New("no host is a Kubernetes cluster. Fix: add kubernetes = \"cluster.json\" to a host block, with the output of " + kubernetes.Command)
+			}
+			if !pin {
+				diags = append(diags, planned.ClassErrors()...)
+			}
+			if diags = slices.Concat(p.warnings, diags); diags.HasErrors() {
+				return inv.refuse(diags, p.files)
+			}
+			text, err := planned.Manifests(pin)
+			if err != nil {
+				return err
+			}
+			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, p.files)
+			render.LeftOut(inv.Err, inv.style(inv.Err), planned.LeftOut)
+			_, err = inv.Out.Write(text)
+			return err
+		},
+	}
+	namespaceFlag(cmd, &namespace)
+	cmd.Flags().BoolVar(&pin, "pin", false, "bind each session to the GPU, the slice and the node that the plan has for it")
+	return cmd
+}
+
+func namespaceFlag(cmd *cobra.Command, namespace *string) {
+	cmd.Flags().StringVar(namespace, "namespace", kubernetes.DefaultNamespace, "`name` of the namespace of sessions of Kubernetes clusters; claims of other namespaces are foreign")
+}
+
+// clustersView is the view of a plan for clusters; nil without any.
+func (inv *invocation) clustersView(c *project.ClusterPlan) *render.ClustersView {
+	if c == nil {
+		return nil
+	}
+	next := inv.flags()
+	if of := c.Fleet.Namespace; of != kubernetes.DefaultNamespace {
+		next = append(next, "--namespace", of)
+	}
+	return &render.ClustersView{Live: c.Live, Plan: c.Plan, LeftOut: c.LeftOut, Next: next,
+		Node: func(gpu resource.GPUKey) string { return c.Fleet.Worlds[gpu.Host].GPU(gpu.UUID).Node }}
+}

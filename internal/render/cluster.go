@@ -1,0 +1,84 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"cosplay/internal/plan"
+	"cosplay/internal/prose"
+	"cosplay/internal/public"
+	"cosplay/internal/resource"
+)
+
+// ClustersView is where the sessions of Kubernetes clusters would run. cosplay manifests prints them; apply leaves them alone.
+type ClustersView struct {
+	Live    resource.Live
+	Plan    *plan.Plan
+	LeftOut []string                     // what is not used, in sentences without a full stop
+	Node    func(resource.GPUKey) string // the node of a GPU
+	Next    []string                     // arguments of the command that prints the manifests
+}
+
+// clusters shows the GPUs of clusters with their sessions.
+func (p *page) clusters(v PlanView) {
+	c := v.Clusters
+	if c == nil {
+		return
+	}
+	inner := PlanView{Live: c.Live, Plan: c.Plan, Warnings: v.Warnings, node: c.Node, sharers: resource.Sharers(c.Plan.Desired.Sessions)}
+	if !v.onlyClusters() {
+		p.gap()
+		p.print(0, inked(strong, "Kubernetes:"))
+	}
+	if len(c.Plan.Desired.Sessions) > 0 {
+		p.gpus(inner)
+	}
+	if len(c.LeftOut) > 0 {
+		p.gap()
+	}
+	for _, what := range c.LeftOut {
+		p.say(prose.Sentence(what))
+	}
+}
+
+// LeftOut says what manifests do not use.
+func LeftOut(w io.Writer, s Style, all []string) {
+	p := newPage(s)
+	for _, what := range all {
+		p.say(prose.Sentence(what))
+	}
+	p.flush(w)
+}
+
+// manifests counts what the manifests have, and names the command that prints them.
+func (p *page) manifests(v PlanView) {
+	c := v.Clusters
+	if c == nil {
+		return
+	}
+	sessions, gpus := len(c.Plan.Desired.Sessions), map[resource.GPUKey]bool{}
+	for _, s := range c.Plan.Desired.Sessions {
+		gpus[s.Slice.On()] = true
+	}
+	p.gap()
+	if sessions == 0 {
+		p.lead(0, strong, "Manifests:", "no session is for a Kubernetes cluster.")
+		return
+	}
+	p.lead(0, strong, "Manifests:", fmt.Sprintf("%s for %s. cosplay changes nothing on a cluster.", prose.Count(sessions, "session"), prose.Count(len(gpus), "GPU")))
+	if !v.Applying {
+		p.next(suggest("manifests", append(c.Next, "--pin")))
+	}
+}
+
+// json is the same as data.
+func (c *ClustersView) json() *public.ClustersPlan {
+	if c == nil {
+		return nil
+	}
+	sharers := resource.Sharers(c.Plan.Desired.Sessions)
+	return &public.ClustersPlan{Hosts: each(c.Live.Hosts, func(h resource.Host) string { return h.Name }), LeftOut: list(c.LeftOut),
+		Fits: each(c.Plan.Desired.Sessions, func(s resource.Session) public.ClusterFit {
+			return public.ClusterFit{Node: c.Node(s.Slice.On()), SessionFigures: sessionFigures(s, sharers[s.Address])}
+		})}
+}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cosplay/internal/projecttest"
 )
 
 // TestExamples: each example is valid and says how it wants to be used; those on
@@ -114,7 +116,11 @@ func TestFences(t *testing.T) {
 		}
 		for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
 			found++
-			newProject(t, m[1]).run("validate")
+			p := newProject(t, m[1])
+			if err := os.WriteFile(filepath.Join(p.dir, "cluster.json"), projecttest.NewCluster(2, "h200").JSON(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p.run("validate")
 		}
 	}
 	if found == 0 {

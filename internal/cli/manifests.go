@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -26,7 +27,9 @@ Without --pin, pods name the class of their target, and the scheduler chooses GP
 
 Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.`,
 		Example: `  cosplay manifests --pin --namespace lab | kubectl apply -f -`,
-		Args:    noArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cmp.Or(noArgs(cmd, args), kubernetes.CheckNamespace(namespace))
+		},
 		RunE: func(*cobra.Command, []string) error {
 			if inv.json {
 				return errors.New("manifests are YAML. Fix: leave --json out; cosplay plan --json has the fits")

@@ -17,6 +17,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
+	"cosplay/internal/kubernetes"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
@@ -35,7 +36,7 @@ func planCommand(inv *invocation) *cobra.Command {
 
 Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), o.check(inv.json))
+			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), kubernetes.CheckNamespace(o.namespace), o.check(inv.json))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}

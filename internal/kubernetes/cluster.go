@@ -80,7 +80,7 @@ func Decode(data []byte) (Cluster, error) {
 var (
 	subdomainForm = pattern.Of(`^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$`)
 	uuidForm      = pattern.Of(`^GPU-[0-9A-Za-z-]{1,64}$`)
-	deviceForm    = pattern.Of(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	labelForm     = pattern.Of(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
 // form checks a text that manifests repeat, or that is shown.
@@ -257,7 +257,7 @@ func deviceOf(spec deviceSpec) (d device, err error) {
 	if d.profile == place.WholeGPU {
 		d.profile = ""
 	}
-	return d, cmp.Or(err, form("the name of a device", d.name, deviceForm), form("the UUID of a GPU", d.parent, uuidForm))
+	return d, cmp.Or(err, form("the name of a device", d.name, labelForm), form("the UUID of a GPU", d.parent, uuidForm))
 }
 
 func newGPU(node string, devices []device, taken map[string]claim) (GPU, error) {

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -217,6 +218,60 @@ session "worker" {
 				t.Errorf("it stays: %v\n%s", stays, text)
 			}
 		})
+	}
+}
+
+// TestManifestsOfWholeGPUs: a session keeps the whole GPU that its claim has; one that another claim has is left out.
+func TestManifestsOfWholeGPUs(t *testing.T) {
+	c := projecttest.NewCluster(3, "h200")
+	c.Take("other", "n1", "gpu-0-whole")
+	own := c.Take("big-12345678", "n3", "gpu-0-whole")
+	own["metadata"] = projecttest.Object{"name": "x", "namespace": "default", "ownerReferences": []any{projecttest.Object{"kind": "Pod", "name": "big-7c9d8b6f5d-abcde"}}}
+	own["spec"] = projecttest.Object{"devices": projecttest.Object{"requests": []any{projecttest.Object{"exactly": projecttest.Object{"deviceClassName": "cosplay-a100-80gb"}}}}}
+	text, planned := manifests(t, openCluster(t, c, `
+session "big" {
+  host    = "cluster"
+  target  = "a100-80gb"
+  image   = "registry.example/trainer:1"
+  command = ["train"]
+}
+`), true)
+	if !strings.Contains(text, projecttest.UUID(3, 0)) || !strings.Contains(text, `profile == \"whole\"`) {
+		t.Error(text)
+	}
+	if want := "GPU 0 of node n1 is left out: claim default/other has the whole of it"; strings.Join(planned.LeftOut, ";") != want {
+		t.Errorf("left out: %q", planned.LeftOut)
+	}
+}
+
+// TestManifestsOfEqualUUIDs: simulated nodes have GPUs with the same UUIDs, and pods are kept on the right node.
+func TestManifestsOfEqualUUIDs(t *testing.T) {
+	p := openCluster(t, projecttest.NewCluster(2, "h200"), "")
+	path := filepath.Join(p.Dir, "cluster.json")
+	captured, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	projecttest.Write(t, p.Dir, clustered+`
+session "worker" {
+  host    = "cluster"
+  count   = 14
+  target  = "2060"
+  image   = "registry.example/trainer:1"
+  command = ["train"]
+}
+`)
+	if err := os.WriteFile(path, bytes.ReplaceAll(captured, []byte(projecttest.UUID(2, 0)), []byte(projecttest.UUID(1, 0))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := manifests(t, projecttest.Open(t, p.Dir), true)
+	for _, node := range []string{`- "n1"`, `- "n2"`} {
+		if n := strings.Count(text, node); n != 7 {
+			t.Errorf("%d pods are on the node %s", n, node)
+		}
+	}
+	if n := strings.Count(text, `parentUUID == \"`+projecttest.UUID(1, 0)+`\"`); n != 14 {
+		t.Errorf("%d claims name the UUID", n)
 	}
 }
 

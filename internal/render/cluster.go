@@ -56,19 +56,20 @@ func (p *page) manifests(v PlanView) {
 	if c == nil {
 		return
 	}
-	sessions, gpus := len(c.Plan.Desired.Sessions), map[resource.GPUKey]bool{}
+	p.gap()
+	p.lead(0, strong, "Manifests:", c.counts()+". cosplay changes nothing on a cluster.")
+	if !v.Applying && len(c.Plan.Desired.Sessions) > 0 {
+		p.next(suggest("manifests", append(c.Next, "--pin")))
+	}
+}
+
+// counts is "14 sessions for 2 GPUs".
+func (c *ClustersView) counts() string {
+	gpus := map[resource.GPUKey]bool{}
 	for _, s := range c.Plan.Desired.Sessions {
 		gpus[s.Slice.On()] = true
 	}
-	p.gap()
-	if sessions == 0 {
-		p.lead(0, strong, "Manifests:", "no session is for a Kubernetes cluster.")
-		return
-	}
-	p.lead(0, strong, "Manifests:", fmt.Sprintf("%s for %s. cosplay changes nothing on a cluster.", prose.Count(sessions, "session"), prose.Count(len(gpus), "GPU")))
-	if !v.Applying {
-		p.next(suggest("manifests", append(c.Next, "--pin")))
-	}
+	return fmt.Sprintf("%s for %s", prose.Count(len(c.Plan.Desired.Sessions), "session"), prose.Count(len(gpus), "GPU"))
 }
 
 // json is the same as data.

@@ -44,6 +44,8 @@ func markdown(w io.Writer, head, language, screen string) error {
 func headline(v PlanView) string {
 	said := "no changes"
 	switch {
+	case v.onlyClusters():
+		said = v.Clusters.counts()
 	case v.Plan.Diff.Changes():
 		said = strings.ReplaceAll(tallyOf(v.Plan).words().text(), hard, " ")
 	case len(v.Plan.Diff.Outputs) > 0:

@@ -13,8 +13,7 @@ const (
 	sessionNote   = "cosplay.dev/session" // annotation with the address of a session
 	managedBy     = "app.kubernetes.io/managed-by"
 	appName       = "app.kubernetes.io/name"
-	hostname      = "metadata.name" // the field by which a pod is kept on a node
-	claimOfDevice = "gpu"           // what a pod calls its claim, and a claim its request
+	claimOfDevice = "gpu" // what a pod calls its claim, and a claim its request
 )
 
 // DefaultNamespace is that of manifests without another.

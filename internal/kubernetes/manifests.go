@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,10 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"cosplay/internal/config"
 	"cosplay/internal/place"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -62,121 +62,121 @@ type Fleet struct {
 
 // Manifests are the documents of a fleet as YAML: a Deployment for each session, with Pin after its ResourceClaim.
 func (f Fleet) Manifests() ([]byte, error) {
-	var out bytes.Buffer
-	for i, s := range f.Sessions {
-		of := meta{Name: f.Names[s.Address], Namespace: f.Namespace, Annotations: map[string]text{sessionNote: text(s.Address.String())}}
-		of.Labels = map[string]text{managedBy: plainClass, appName: text(of.Name)}
+	var docs [][]byte
+	for _, s := range f.Sessions {
 		claim := ""
-		if i > 0 {
-			out.WriteString("---\n")
-		}
 		if f.Pin {
-			m, raw := f.claim(s, of)
-			doc, err := document(m)
+			name, object, raw := f.claim(s)
+			doc, err := document(object)
 			if err != nil {
 				return nil, err
 			}
-			out.Write(withParameters(doc, raw))
-			out.WriteString("---\n")
-			claim = m.Metadata.Name
+			claim, docs = name, append(docs, withParameters(doc, raw))
 		}
-		doc, err := document(f.deployment(s, of, claim))
+		doc, err := document(f.deployment(s, claim))
 		if err != nil {
 			return nil, err
 		}
-		out.Write(doc)
+		docs = append(docs, doc)
 	}
-	return out.Bytes(), nil
-}
-
-func document(of any) ([]byte, error) {
-	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(2)
-	if err := e.Encode(of); err != nil {
-		return nil, fmt.Errorf("writing YAML: %w", err)
-	}
-	return out.Bytes(), e.Close()
+	return bytes.Join(docs, []byte("---\n")), nil
 }
 
 // withParameters ends the document of a claim with its parameters, without spaces as the API server keeps them.
 func withParameters(doc, raw []byte) []byte {
-	return slices.Concat(bytes.TrimSuffix(doc, []byte("{}\n")), raw, []byte("\n"))
+	return slices.Concat(bytes.TrimSuffix(doc, []byte("\"\"\n")), raw, []byte("\n"))
 }
 
-// claim is the ResourceClaim of a session, and its parameters. The API does not let claims change: another one has another
-// name.
-func (f Fleet) claim(s config.Session, of meta) (m claimManifest, raw []byte) {
-	at := f.at(s)
+// annotations say whose an object is.
+func annotations(s config.Session) fields { return fields{{sessionNote, text(s.Address.String())}} }
+
+// claim is the ResourceClaim of a session, with its name and its parameters. The API does not let claims change: another one
+// has another name.
+func (f Fleet) claim(s config.Session) (name string, object fields, raw []byte) {
 	slice := f.Placed[s.Address]
-	profile := slice.Profile
-	if slice.Whole() {
-		profile = place.WholeGPU
-	}
-	of.Labels = map[string]text{managedBy: plainClass}
-	m.APIVersion, m.Kind, m.Metadata = "resource.k8s.io/v1", "ResourceClaim", of
-	request := claimRequest{Name: claimOfDevice}
-	request.Exactly.Class = plainClass
-	request.Exactly.Selectors = []selector{{}}
-	request.Exactly.Selectors[0].CEL.Expression = text(fmt.Sprintf("device.driver == %q && device.attributes[%[1]q].parentUUID == %[2]q && device.attributes[%[1]q].profile == %[3]q && device.attributes[%[1]q].placement == %[4]d",
-		driver, at.UUID, profile, slice.Start))
-	m.Spec.Devices.Requests = []claimRequest{request}
-	var opaque opaqueConfig
-	opaque.Opaque.Driver = driver
+	expression := fmt.Sprintf("device.driver == %q && device.attributes[%[1]q].parentUUID == %[2]q && device.attributes[%[1]q].profile == %[3]q && device.attributes[%[1]q].placement == %[4]d",
+		driver, f.at(s).UUID, cmp.Or(slice.Profile, place.WholeGPU), slice.Start)
 	raw, err := json.Marshal(parametersOf(s))
 	if err != nil {
 		panic(err) // texts only
 	}
-	m.Spec.Devices.Config = []opaqueConfig{opaque}
-	m.Metadata.Name += "-" + digest(string(request.Exactly.Selectors[0].CEL.Expression)+string(raw))
-	return m, raw
+	name = f.Names[s.Address] + "-" + digest(expression+string(raw))
+	return name, fields{{"apiVersion", "resource.k8s.io/v1"}, {"kind", "ResourceClaim"},
+		{"metadata", fields{{"name", name}, {"namespace", f.Namespace}, {"labels", fields{{managedBy, text(plainClass)}}}, {"annotations", annotations(s)}}},
+		{"spec", fields{{"devices", fields{
+			{"requests", []fields{{{"name", claimOfDevice}, {"exactly", fields{
+				{"deviceClassName", plainClass}, {"selectors", []fields{{{"cel", fields{{"expression", text(expression)}}}}}},
+			}}}}},
+			{"config", []fields{{{"opaque", fields{{"driver", driver}, {"parameters", text("")}}}}}}, // see withParameters
+		}}}}}, raw
 }
 
 // at is the GPU of a session as its node calls it.
 func (f Fleet) at(s config.Session) GPU { return f.Worlds[s.Host].GPU(f.Placed[s.Address].GPU) }
 
-func (f Fleet) deployment(s config.Session, of meta, claim string) deployment {
-	d := deployment{APIVersion: "apps/v1", Kind: "Deployment", Metadata: of}
-	d.Spec.Replicas, d.Spec.Strategy.Type = 1, "Recreate"
-	d.Spec.Selector.MatchLabels = of.Labels
-	d.Spec.Template.Metadata = meta{Labels: of.Labels, Annotations: of.Annotations}
-	pod := &d.Spec.Template.Spec
-	c := containerOf(s)
-	if claim == "" {
-		c.Resources.Limits[extended+s.Target.Key] = "1"
-	} else {
-		c.Resources.Claims = []named{{claimOfDevice}}
-		pod.Claims = []podClaim{{claimOfDevice, claim}}
-		pod.Affinity = onNode(f.at(s).Node)
+// deployment is the Deployment of a session. Without a claim it names the class of its target.
+func (f Fleet) deployment(s config.Session, claim string) fields {
+	name := f.Names[s.Address]
+	labels := fields{{managedBy, text(plainClass)}, {appName, text(name)}}
+	var pod fields
+	if claim != "" {
+		pod = fields{{"affinity", onNode(f.at(s).Node)}, {"resourceClaims", []fields{{{"name", claimOfDevice}, {"resourceClaimName", claim}}}}}
 	}
-	pod.Containers = []container{c}
-	return d
+	pod = append(pod, field{"containers", []fields{containerOf(s, claim != "")}})
+	return fields{{"apiVersion", "apps/v1"}, {"kind", "Deployment"},
+		{"metadata", fields{{"name", name}, {"namespace", f.Namespace}, {"labels", labels}, {"annotations", annotations(s)}}},
+		{"spec", fields{{"replicas", 1}, {"strategy", fields{{"type", "Recreate"}}}, {"selector", fields{{"matchLabels", labels}}},
+			{"template", fields{{"metadata", fields{{"labels", labels}, {"annotations", annotations(s)}}}, {"spec", pod}}}}}}
+}
+
+// onNode keeps a pod on a node.
+func onNode(name string) fields {
+	here := []fields{{{"key", "metadata.name"}, {"operator", "In"}, {"values", []text{text(name)}}}}
+	return fields{{"nodeAffinity", fields{{"requiredDuringSchedulingIgnoredDuringExecution", fields{{"nodeSelectorTerms", []fields{{{"matchFields", here}}}}}}}}}
 }
 
 // containerOf is the container of a session. Kubernetes runs the image's own program where a manifest names none.
-func containerOf(s config.Session) container {
-	c := container{Name: "session", Image: text(s.Spec.Image), Resources: resources{Limits: map[string]text{}}}
+func containerOf(s config.Session, pinned bool) fields {
+	c := fields{{"name", "session"}, {"image", text(s.Spec.Image)}}
 	if _, stated := states(&s, "pull"); stated {
-		c.Pull = map[string]text{resource.PullMissing: "IfNotPresent", resource.PullNever: "Never", resource.PullAlways: "Always"}[s.Spec.Pull]
+		c = append(c, field{"imagePullPolicy", text(map[string]string{resource.PullMissing: "IfNotPresent", resource.PullNever: "Never", resource.PullAlways: "Always"}[s.Spec.Pull])})
 	}
+	command, args := s.Spec.Entrypoint, s.Command
 	switch {
 	case s.Spec.RunsImage():
-		c.Args = expanded(s.Command)
-	case len(s.Spec.Entrypoint) > 0:
-		c.Command, c.Args = expanded(s.Spec.Entrypoint), expanded(s.Command)
-	default:
-		c.Command = expanded(s.Command)
+		command = nil
+	case len(command) == 0:
+		command, args = s.Command, nil
 	}
+	c = append(c, field{"command", literals(command)}, field{"args", literals(args)})
+	var env []fields
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		c.Env = append(c.Env, variable{text(name), literal(s.Env[name])})
+		env = append(env, fields{{"name", text(name)}, {"value", literal(s.Env[name])}})
+	}
+	if len(env) > 0 {
+		c = append(c, field{"env", env})
+	}
+	return append(c, field{"resources", resourcesOf(s, pinned)})
+}
+
+func resourcesOf(s config.Session, pinned bool) (r fields) {
+	var limits fields
+	if !pinned {
+		limits = append(limits, field{extended + s.Target.Key, text("1")})
 	}
 	if s.Spec.Limits.CPUs > 0 {
-		c.Resources.Limits["cpu"] = text(strconv.FormatFloat(float64(s.Spec.Bounds().MilliCPUs)/1000, 'f', -1, 64))
+		limits = append(limits, field{"cpu", text(strconv.FormatFloat(float64(s.Spec.Bounds().MilliCPUs)/1000, 'f', -1, 64))})
 	}
 	if s.Spec.Limits.MemoryMiB > 0 {
-		c.Resources.Limits["memory"] = text(fmt.Sprintf("%dMi", s.Spec.Limits.MemoryMiB))
+		limits = append(limits, field{"memory", text(fmt.Sprintf("%dMi", s.Spec.Limits.MemoryMiB))})
 	}
-	return c
+	if limits != nil {
+		r = append(r, field{"limits", limits})
+	}
+	if pinned {
+		r = append(r, field{"claims", []fields{{{"name", claimOfDevice}}}})
+	}
+	return r
 }
 
 // literal keeps Kubernetes from expanding $(NAME) in a text, which it does as it reads $$ as $.
@@ -187,9 +187,10 @@ func literal(s string) text {
 	return text(s)
 }
 
-func expanded(all []string) (texts []text) {
-	for _, s := range all {
-		texts = append(texts, literal(s))
+// literals is nil for no words, which leaves the field out.
+func literals(words []string) any {
+	if len(words) == 0 {
+		return nil
 	}
-	return texts
+	return prose.Each(words, literal)
 }

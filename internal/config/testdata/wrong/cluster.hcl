@@ -1,0 +1,22 @@
+host "a" {
+  kubernetes = "cluster.json"
+  simulate   = "1 x h200"
+  manage     = []
+}
+host "b" {
+  kubernetes = "cluster.json"
+}
+host "c" {
+  kubernetes = "missing.json"
+}
+session "worker" {
+  host   = "b"
+  target = "2060"
+}
+output "slice" {
+  value = session.worker.slice
+}
+import {
+  to = session.worker
+  id = "x"
+}

@@ -36,6 +36,7 @@ const (
 	DisguiseBroken   Class = "disguise-broken"
 	DisguiseOutdated Class = "disguise-outdated"
 	GPUUnseen        Class = "gpu-unseen" // programs of the session do not see it
+	DeviceEarlier    Class = "device-earlier"
 	SecretsInEnv     Class = "secrets-open"
 	LifetimeEnded    Class = "expired"
 	MPSChanged       Class = "mps-daemon"
@@ -46,7 +47,7 @@ const (
 func Classes() []Class {
 	return append([]Class{
 		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
-		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, MountReplaced, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, SecretsInEnv, LifetimeEnded, MPSChanged, ProjectRemoved,
+		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, MountReplaced, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, DeviceEarlier, SecretsInEnv, LifetimeEnded, MPSChanged, ProjectRemoved,
 	}, prose.Each(resource.AllSettings[:], SettingClass)...)
 }
 
@@ -70,7 +71,7 @@ type Drift struct {
 	GPU           string            `json:"gpu,omitempty"`     // UUID
 	Session       *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
 	Kind          Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
-	Name          string            `json:"name,omitempty"`    // of the image, of the file or folder that is mounted, of the check that failed, or of the MIG slice of an MPS daemon; with EngineSilent and GPUUnseen the error
+	Name          string            `json:"name,omitempty"`    // of the image, of the file or folder that is mounted, of the check that failed, or of the MIG slice of an MPS daemon; with DeviceEarlier the containers; with EngineSilent and GPUUnseen the error
 	Runtime       string            `json:"runtime,omitempty"` // of the session
 	From          Value             `json:"from"`
 	To            Value             `json:"to"`
@@ -310,6 +311,11 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		all = append(all, replacedDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
 		all = append(all, secretsDrift(was, c)...)
+		if len(c.Earlier) > 0 { // their engine starts containers, so it is informational
+			d := driftOf(was, DeviceEarlier, IsAsApplied, IsEarlier)
+			d.Name, d.Informational = resource.DeviceHolders(c.Earlier), true
+			all = append(all, d)
+		}
 		all = append(all, imageDrift(was, c, live)...)
 	}
 	return all

@@ -195,6 +195,7 @@ const (
 	IsAsApplied      Condition = "as-applied"
 	IsChanged        Condition = "changed"
 	IsReplaced       Condition = "replaced-on-host"
+	IsEarlier        Condition = "earlier"
 	IsIntact         Condition = "intact"
 	IsOfCatalog      Condition = "in-catalog"
 	IsOfConfig       Condition = "in-configuration"

@@ -49,6 +49,17 @@ func parseOrigin(line string) (origin, bool) {
 	return o, true
 }
 
+// MadeFrom identifies the facades and the driver behind them in a session's folder; "" if its manifest does not.
+func MadeFrom(dir string) string {
+	content, _ := os.ReadFile(filepath.Join(dir, manifestFile))
+	first, _, _ := strings.Cut(string(content), "\n")
+	made, written := parseOrigin(first)
+	if !written {
+		return ""
+	}
+	return made.facades + made.driver
+}
+
 // originNow returns the origin of a session that this binary would prepare now.
 func originNow(version string, files []string) (origin, error) {
 	facades, err := facadesDigest()

@@ -112,7 +112,7 @@ func loginOf(s resource.Session, c *resource.Body) *public.Login {
 // shortID is a body's ID as the commands of its runtime print it.
 func shortID(c resource.Body) string { return resource.RuntimeNamed(c.Runtime).ShortID(c.ID) }
 
-// keptWords reports sessions whose containers keep an old image, old facades, an old driver or a limit.
+// keptWords reports sessions whose containers keep an old image, old facades, an old driver, an old device or a limit.
 func keptWords(drift []diff.Drift) string {
 	var sessions prose.Groups[resource.Address]
 	for _, d := range drift {
@@ -126,6 +126,8 @@ func keptWords(drift []diff.Drift) string {
 			thing += "; there is another one now."
 		case diff.DisguiseOutdated:
 			thing += " until started again: docker stop, then cosplay apply."
+		case diff.DeviceEarlier:
+			thing = "device of before in containers that run (cosplay drift --json has their processes): " + resource.RestartContainer + "."
 		case diff.SecretsInEnv:
 			thing = what + " in the container's environment, where docker inspect shows them, until replaced: cosplay apply --replace."
 		case diff.BodyLimited:

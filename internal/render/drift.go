@@ -229,9 +229,13 @@ func (p *page) information(v PlanView, planned bool) {
 	}
 }
 
-// Information reports the clock locks and slices that are not provable, and nothing where there are none.
+// Information reports what containers keep of before, and the clock locks and slices that are not provable; nothing where
+// there are none.
 func Information(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
+	if kept := keptWords(v.Plan.Diff.Drift); kept != "" {
+		p.say(kept)
+	}
 	p.information(v, false)
 	p.flush(w)
 }

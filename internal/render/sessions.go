@@ -100,6 +100,8 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 			information = append(information, "image moved")
 		case d.Class == diff.DisguiseOutdated:
 			information = append(information, "old "+words.Drifted(d))
+		case d.Class == diff.DeviceEarlier:
+			information = append(information, "old device in a container")
 		case d.Class == diff.SecretsInEnv:
 			information = append(information, "open secrets")
 		case d.Class == diff.BodyLimited:

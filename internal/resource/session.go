@@ -360,6 +360,8 @@ type Body struct {
 	Altered  []Alteration `json:"altered,omitempty"`  // what another program changed while it runs; as read
 	Replaced []string     `json:"replaced,omitempty"` // what is mounted in it, by path on the host, where there is another file or folder now; as read
 
+	Earlier []int `json:"earlier,omitempty"` // first processes of containers that were started with an earlier form of a CDI device; as read
+
 	Use *Use `json:"-"` // of its programs, as read; nil if the disguise of CUDA does not count it, or was not inspected
 }
 

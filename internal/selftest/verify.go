@@ -129,6 +129,11 @@ func (a *asked) verified(live resource.Live) Verified {
 			v.Locks = append(v.Locks, *lock)
 		}
 	}
+	for i, r := range v.Results { // whatever fails in an earlier device, only a restart repairs it
+		if len(body.Earlier) > 0 && r.Outcome == verify.Failed && r.Way != verify.Outside {
+			v.Results[i].Got.Fix = resource.DeviceHolders(body.Earlier) + " got the device before its last change; " + resource.RestartContainer
+		}
+	}
 	return v
 }
 

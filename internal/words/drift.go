@@ -50,6 +50,7 @@ var drifts = map[diff.Class]struct {
 	diff.DisguiseOutdated: {"{kind}", "a {body} keeps what it was started with: {stop}, then cosplay apply", ""},
 	diff.GPUUnseen: {"GPU in the session", "{name}; " + possibly + "systemctl daemon-reload, a restart of the engine, or a lost GPU. " +
 		"cosplay apply --replace recreates the {body}", "leaves it; with --replace it recreates the {body}"},
+	diff.DeviceEarlier: {"device", "{name} got it before its last change; " + resource.RestartContainer, ""},
 	diff.SecretsInEnv: {"sensitive values", "an older cosplay made the container: " +
 		"docker inspect and docker commit show the values until cosplay apply --replace", ""},
 	diff.LifetimeEnded: {"lifetime", "expired ({kind}); cosplay expire ends it, cosplay extend gives it more time",

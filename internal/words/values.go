@@ -105,6 +105,7 @@ var conditions = map[diff.Condition]string{
 	diff.IsAsApplied:      "as applied",
 	diff.IsChanged:        "changed",
 	diff.IsReplaced:       "replaced on the host",
+	diff.IsEarlier:        "an earlier one in running containers",
 	diff.IsIntact:         "intact",
 	diff.IsOfCatalog:      "as in the catalog now",
 	diff.IsOfConfig:       "as in the configuration now",

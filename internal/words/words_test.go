@@ -73,7 +73,7 @@ func TestEveryKindHasWords(t *testing.T) {
 		if words.Drifted(d) == class || words.Cause(d) == "" && d.Class != diff.GPUUnusable {
 			t.Errorf("drift of the class %s has no words", class)
 		}
-		if repair := words.Repair(d); repair == "leaves it as it is" && !strings.Contains("foreign-slice container-limited image-moved disguise-outdated secrets-open", class) {
+		if repair := words.Repair(d); repair == "leaves it as it is" && !strings.Contains("foreign-slice container-limited image-moved disguise-outdated device-earlier secrets-open", class) {
 			t.Errorf("nothing says what apply does about the class %s", class)
 		}
 	}

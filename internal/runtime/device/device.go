@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
@@ -63,6 +65,7 @@ func mark(session string) string { return resource.DeviceVariable + "=" + Of(ses
 type record struct {
 	Body          resource.Body `json:"body"`
 	Specification string        `json:"specification"` // as it was written
+	Digest        string        `json:"digest"`        // in the variables of containers
 }
 
 // Prepare writes the session's folder and the specification of its device.
@@ -85,9 +88,14 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	if err != nil {
 		return made, err
 	}
+	digest := shared.Digest(append(specification, disguise.MadeFrom(r.Folder(s.ID))...))
+	edits.Env[resource.DeviceDigest] = digest
+	if specification, err = device.Specification(edits); err != nil {
+		return made, err
+	}
 	made = resource.Body{ID: device.File(r.Specs), Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running,
 		Hash: s.Seal(r.Owner.Key).Hash(r.Owner.Key), SliceID: given.UUID, Serial: r.Owner.Serial}
-	content, err := json.Marshal(record{made, string(specification)})
+	content, err := json.Marshal(record{made, string(specification), digest})
 	if err != nil {
 		return made, err
 	}
@@ -150,6 +158,7 @@ func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, err
 // List lists the sessions that have a device. After a reboot no specification is left, and so no device.
 func (r Runtime) List(context.Context) ([]resource.Body, error) {
 	inspector := disguise.Inspector{Version: r.Version}
+	containers := sync.OnceValues(containers)
 	var all []resource.Body
 	for session, err := range r.sessions() {
 		if err != nil {
@@ -173,6 +182,11 @@ func (r Runtime) List(context.Context) ([]resource.Body, error) {
 		if string(now) != was.Specification {
 			c.Damaged = "its specification was changed"
 		}
+		there, err := containers()
+		if err != nil {
+			return nil, err
+		}
+		c.Earlier = prose.Each(r.earlier(session, there), func(c container) int { return c.pid })
 		all = append(all, c)
 	}
 	return all, nil
@@ -240,6 +254,7 @@ func (r Runtime) Survey(context.Context) (runtime.Survey, error) {
 		host = append(host, preflight.Problem{Summary: "you cannot write CDI specifications",
 			Advice: prose.Advice{What: r.Specs + " belongs to root, and engines read devices there", Fix: "run cosplay as root, or give the folder to your user"}})
 	}
+	there, err := containers()
 	return runtime.Survey{Host: host, Check: func(_ context.Context, s resource.Session, removed map[string]bool) []preflight.Problem {
 		if err := Of(s.ID).Check(); err != nil {
 			return []preflight.Problem{{Summary: "CDI does not accept the name of its device", Advice: prose.Advice{
@@ -254,6 +269,18 @@ func (r Runtime) Survey(context.Context) (runtime.Survey, error) {
 			return []preflight.Problem{{Attribute: "env", Summary: "a CDI device cannot have sensitive values",
 				Advice: prose.Advice{What: "every user can read its specification, and the variables of containers", Fix: "give sensitive values to the container by its engine (docker run --env-file, a secret)"}}}
 		}
+		return r.running(s.ID, there)
+	}}, err
+}
+
+// running warns of containers that have the device of a session, which a plan writes again.
+func (r Runtime) running(session string, there []container) []preflight.Problem {
+	pids := prose.Each(append(r.holding(session, there), r.earlier(session, there)...), func(c container) int { return c.pid })
+	slices.Sort(pids)
+	if pids = slices.Compact(pids); len(pids) == 0 {
 		return nil
-	}}, nil
+	}
+	return []preflight.Problem{{Warning: true, Summary: "running containers keep the device as it is now",
+		Advice: prose.Advice{What: "engines give devices to containers when they start, and one runs: " + resource.DeviceHolders(pids),
+			Fix: "after the apply, " + resource.RestartContainer + "; cosplay drift names those that are left"}}}
 }

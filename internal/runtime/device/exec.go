@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 
 	"cosplay/internal/initd"
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
 
@@ -27,7 +27,8 @@ const proc = "/proc"
 
 // A container is a set of processes that see the same files, as the kernel shows it.
 type container struct {
-	pid int // of its first process
+	pid    int         // of its first process
+	folder os.FileInfo // what it sees where a device mounts a session's folder
 }
 
 // Exec runs a command in the container that has the session's device, if there is exactly one: beside its first process,
@@ -37,22 +38,27 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 		return 1, err
 	}
 	device := Of(session).Qualified()
-	all, err := r.holders(session)
+	there, err := containers()
 	if err != nil {
 		return 1, err
 	}
+	all := r.holding(session, there)
+	pids := func(all []container) []int { return prose.Each(all, func(c container) int { return c.pid }) }
 	switch {
 	case len(p.Argv) == 0:
 		p.Argv = []string{"sh"}
 	case p.User != "" || p.PrivateMounts:
 		return 1, prose.Advice{What: "cosplay runs commands in containers of others as the user of the container", Fix: "leave --user and --private-mounts out, or use the container's engine (docker exec -u)"}
 	}
+	if earlier := r.earlier(session, there); len(all) == 0 && len(earlier) > 0 {
+		return 1, runtime.VacantError{Advice: prose.Advice{Fix: resource.RestartContainer,
+			What: fmt.Sprintf("no container has the device %s as it is now; %s got an earlier one, which was removed since", device, resource.DeviceHolders(pids(earlier)))}}
+	}
 	if len(all) == 0 {
 		return 1, runtime.VacantError{Advice: nowhere(device)}
 	}
 	if len(all) > 1 {
-		pids := prose.Each(all, func(c container) string { return strconv.Itoa(c.pid) })
-		return 1, prose.Advice{What: fmt.Sprintf("%d containers have the device %s, with the first processes %s", len(all), device, prose.And(pids)), Fix: "run the command by their engine (docker exec), or stop all but one"}
+		return 1, prose.Advice{What: fmt.Sprintf("%d containers have the device %s: %s", len(all), device, resource.DeviceHolders(pids(all))), Fix: "run the command by their engine (docker exec), or stop all but one"}
 	}
 	return all[0].run(ctx, p, s)
 }
@@ -66,31 +72,61 @@ func nowhere(device string) prose.Advice {
 	return advice
 }
 
-// holders are the containers that have the device of a session: those with the session's folder at its place. What a
-// process says of itself, as in its environment, proves nothing.
-func (r Runtime) holders(session string) (all []container, err error) {
+// holders are the containers that have the device of a session.
+func (r Runtime) holders(session string) ([]container, error) {
+	all, err := containers()
+	return r.holding(session, all), err
+}
+
+// holding are those containers with the session's folder at its place. What a process says of itself, as in its
+// environment, proves nothing.
+func (r Runtime) holding(session string, all []container) []container {
 	folder, err := os.Stat(r.Inside(session))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err != nil {
+		return nil
 	}
-	entries, failed := os.ReadDir(proc)
-	if err := errors.Join(err, failed); err != nil {
+	return prose.Only(all, func(c container) bool { return os.SameFile(c.folder, folder) })
+}
+
+// earlier are the containers that were started with an earlier device of a session: before its last change, or before
+// its folder was removed. One that names no device in its environment is not known to be.
+func (r Runtime) earlier(session string, all []container) []container {
+	now, _ := r.recorded(session)
+	folder, _ := os.Stat(r.Inside(session))
+	return prose.Only(all, func(c container) bool {
+		removed := c.folder.Sys().(*syscall.Stat_t).Nlink == 0
+		if !removed && (now.Digest == "" || folder == nil || !os.SameFile(c.folder, folder)) {
+			return false
+		}
+		environment, _ := os.ReadFile(c.file("environ"))
+		variables := strings.Split(string(environment), "\x00")
+		return slices.Contains(variables, mark(session)) && (removed || !slices.Contains(variables, resource.DeviceDigest+"="+now.Digest))
+	})
+}
+
+// containers are those that have something where devices mount a session's folder.
+func containers() (all []container, err error) {
+	entries, err := os.ReadDir(proc)
+	if err != nil {
 		return nil, fmt.Errorf("listing the processes: %w", err)
 	}
-	var within []container
+	within := map[int]container{}
 	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && (container{pid}).has(folder) {
-			within = append(within, container{pid})
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if c := (container{pid: pid}); c.look() {
+				within[pid] = c
+			}
 		}
 	}
-	slices.SortFunc(within, func(a, b container) int { return a.pid - b.pid })
 	known := map[string]bool{}
-	for _, c := range within {
+	for _, pid := range slices.Sorted(maps.Keys(within)) {
+		c := within[pid]
 		// A process that one of the container has started is the container's, whatever namespaces it has made.
-		if slices.Contains(within, container{c.parent()}) {
+		if parent, is := within[c.parent()]; is && os.SameFile(parent.folder, c.folder) {
 			continue
 		}
-		if in := c.space(); !known[in] {
+		of := c.folder.Sys().(*syscall.Stat_t)
+		if in := fmt.Sprint(c.space(), of.Dev, of.Ino); !known[in] {
 			known[in] = true
 			all = append(all, c)
 		}
@@ -98,9 +134,9 @@ func (r Runtime) holders(session string) (all []container, err error) {
 	return all, nil
 }
 
-// has reports whether a process sees a session's folder where a device mounts it. No link of the container is followed: it
-// could lead to the folder from anywhere.
-func (c container) has(folder os.FileInfo) bool {
+// look finds what a process sees where a device mounts a session's folder. No link of the container is followed: it could
+// lead to the folder from anywhere.
+func (c *container) look() bool {
 	root, err := os.Open(c.file("root"))
 	if err != nil {
 		return false
@@ -113,8 +149,8 @@ func (c container) has(folder os.FileInfo) bool {
 	}
 	there := os.NewFile(uintptr(fd), initd.Dir)
 	defer there.Close()
-	info, err := there.Stat()
-	return err == nil && os.SameFile(info, folder)
+	c.folder, err = there.Stat()
+	return err == nil
 }
 
 // space is what the processes of a container have in common: its PID namespace, or its mount namespace where it sees the

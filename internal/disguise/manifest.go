@@ -122,6 +122,7 @@ const (
 	isUnreadable = "cannot be read"
 	isClosed     = "cannot be written to by all"
 	isDamaged    = "is damaged"
+	isLarge      = "is larger than programs of the disguise make it"
 )
 
 func (d Damage) String() string { return d.File + " " + d.How }

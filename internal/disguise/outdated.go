@@ -187,6 +187,9 @@ func (i *Inspector) damages(f durable.Folder, marks iter.Seq[mark], use **resour
 				how = isDamaged // programs would not use it: each counts separately
 			}
 		}
+		if report := filepath.Join(filepath.Dir(m.file), ReportFile); m.digest == counted && grown(f, report) {
+			damages = append(damages, Damage{report, isLarge})
+		}
 		if how != "" {
 			damages = append(damages, Damage{m.file, how})
 		} else if isTree(m.file) {

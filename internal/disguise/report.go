@@ -40,13 +40,22 @@ const (
 	mostText  = 640  // characters
 )
 
-// MakeReport creates the report of a session whose programs write one, unless it exists.
+// grown reports whether programs have made a report larger than its slots, which nothing prevents.
+func grown(in durable.Folder, name string) bool {
+	var now unix.Stat_t
+	return in.Stat(name, &now) == nil && now.Size > reportSlot*reportSlots
+}
+
+// MakeReport creates the report of a session whose programs write one, or truncates one that exceeds its slots.
 func MakeReport(path string, s resource.Session) error {
 	if !s.Emulates() {
 		return nil
 	}
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().IsRegular() {
+		if info.Size() > reportSlot*reportSlots {
+			return os.Truncate(path, reportSlot*reportSlots)
+		}
 		return nil
 	}
 	if err == nil {

@@ -50,7 +50,7 @@ func (h Host) InteriorAt(path string, s resource.Session, counts bool) (Interior
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing session
 		return Interior{}, err
 	}
-	interior := Interior{Who: filepath.Join(path, driver.Who), Probe: filepath.Join(path, driver.Probe)}
+	interior := Interior{Who: filepath.Join(path, driver.Who), Probe: filepath.Join(path, driver.Probe), Folder: h.Folder(s.ID)}
 	if counts {
 		interior.UsageFile = filepath.Join(inside, disguise.UsageFile)
 	}

@@ -58,6 +58,7 @@ type Interior struct {
 	Who       string            // path of cosplay-who, as the session sees it
 	Probe     string            // path of cosplay-probe, as the session sees it
 	UsageFile string            // path on the host of the usage file; "" without
+	Folder    string            // of the session on the host, which programs in a container do not see
 	PythonIn  string            // folder of the disguise's Python part, as the session sees it; "" without
 }
 

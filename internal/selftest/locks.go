@@ -62,7 +62,7 @@ func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
 			load.Failed = a.inside[0].Vacant
 			continue
 		}
-		leave, err := enterAlone(ctx, a.interior.UsageFile)
+		leave, err := enterAlone(ctx, a.interior)
 		if err != nil {
 			load.Failed = err.Error()
 			continue

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -202,7 +201,7 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	if a.observed.Live == nil {
 		return nil // the checks would only report that the GPU cannot be read
 	}
-	leave, err := enterAlone(ctx, a.interior.UsageFile)
+	leave, err := enterAlone(ctx, a.interior)
 	if err != nil {
 		return err
 	}
@@ -229,15 +228,15 @@ const (
 	turnNap  = 100 * time.Millisecond
 )
 
-// enterAlone waits until no other cosplay tests the session with this usage file, since
-// two tests would find each other's memory in use. It locks the folder of the file, so no
-// lock file remains. Another check reports a folder that cannot be opened.
-func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
+// enterAlone waits until no other cosplay tests the session, if its memory is counted, since two tests would find each
+// other's memory in use. It locks the session's folder, so no lock file remains, and no program in a container can hold
+// the lock. Another check reports a folder that cannot be opened.
+func enterAlone(ctx context.Context, in runtime.Interior) (leave func(), err error) {
 	leave = func() {}
-	if usage == "" {
+	if in.UsageFile == "" {
 		return leave, nil
 	}
-	folder, err := os.Open(filepath.Dir(usage))
+	folder, err := os.Open(in.Folder)
 	if err != nil {
 		return leave, nil
 	}

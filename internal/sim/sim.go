@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -79,8 +80,8 @@ func BootID(dir string) (id string, err error) {
 		return "", err
 	}
 	defer file.Close()
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH); err != nil {
-		return "", fmt.Errorf("cannot lock %s: %w", file.Name(), err)
+	if err := lock(file, unix.LOCK_SH); err != nil {
+		return "", err
 	}
 	var host C.struct_sim_host // read and not mapped: that would check all GPUs
 	head := unsafe.Slice((*byte)(unsafe.Pointer(&host)), unsafe.Offsetof(host.boot_id)+unsafe.Sizeof(host.boot_id))
@@ -88,6 +89,24 @@ func BootID(dir string) (id string, err error) {
 		return "", notAHost(file.Name())
 	}
 	return text(host.boot_id[:]), nil
+}
+
+// lockTime is how long cosplay waits for a program of the host: each can lock the state, and keep it locked.
+const lockTime = 10 * time.Second
+
+func lock(file *os.File, how int) error {
+	for deadline := time.Now().Add(lockTime); ; time.Sleep(time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB)
+		held := errors.Is(err, unix.EWOULDBLOCK)
+		switch {
+		case held && time.Now().After(deadline):
+			return fmt.Errorf("a program has had the lock of the simulated host's file %s for %s. Fix: end it; lslocks shows which", file.Name(), lockTime)
+		case err != nil && !held && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("cannot lock %s: %w", file.Name(), err)
+		case err == nil:
+			return nil
+		}
+	}
 }
 
 func mapState(file *os.File) ([]byte, error) {
@@ -162,8 +181,8 @@ func gpus(host *C.struct_sim_host) []C.struct_sim_gpu {
 func (h *Host) locked(f func(*C.struct_sim_host) error) error {
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	if err := unix.Flock(int(h.file.Fd()), unix.LOCK_EX); err != nil {
-		return fmt.Errorf("cannot lock %s: %w", h.file.Name(), err)
+	if err := lock(h.file, unix.LOCK_EX); err != nil {
+		return err
 	}
 	h.sweep(view(h.data))
 	err := f(view(h.data))

@@ -121,6 +121,10 @@ func Able[T any](ctx context.Context, p *Project, s resource.PriorSession, prior
 		return able, err
 	}
 	able, can := in.(T)
+	if s.Device() != "" {
+		return able, prose.Advice{What: fmt.Sprintf("%s has no %s: it is a CDI device, and its containers belong to their engine", s.Address, what),
+			Fix: "docker logs NAME, or a shell by docker exec -it NAME sh; cosplay exec " + s.Address.Short() + " -- COMMAND runs one in the container that has the device"}
+	}
 	if !can {
 		return able, fmt.Errorf("%s has no %s: sessions of host %q run %s. Use cosplay exec %s -- COMMAND instead",
 			s.Address, what, s.Slice.Host, resource.RuntimeNamed(s.Runtime).Where, s.Address.Short())

@@ -15,7 +15,7 @@ import (
 )
 
 // TestClocks: each pair of targets on one GPU, in both orders. The second gets the clock of the first, or is refused if it states
-// a smaller error than it has there; neither the clock nor what the first has been told changes. COSPLAY_LONG=1 tries more
+// a smaller error than it has there; neither the clock nor the status of the first changes. COSPLAY_LONG=1 tries more
 // targets, and prints the table of docs/developers/measured/kubernetes.md.
 func TestClocks(t *testing.T) {
 	names := []string{"rtx-2060", "gtx-1660", "rtx-3060"}
@@ -68,11 +68,11 @@ func (w *world) pair(t *testing.T, first, second string) string {
 		t.Errorf("%s beside %s has %.3f of its rate, and with a limit of 5 %%: %v", second, first, got.FP32Ratio, refusal)
 	}
 	if now := lock(t, w); now != locked || got.ClockMHz != told.ClockMHz {
-		t.Errorf("%s beside %s: the lock was %s and is %s; they were told %d and %d MHz", second, first, locked, now, told.ClockMHz, got.ClockMHz)
+		t.Errorf("%s beside %s: the lock was %s and is %s; their statuses have %d and %d MHz", second, first, locked, now, told.ClockMHz, got.ClockMHz)
 	}
 	w.prepareAll(t, one) // kubelet asks again
 	if again := w.told(t, one); again != told {
-		t.Errorf("%s was told %+v, and beside %s %+v", first, told, second, again)
+		t.Errorf("the status of %s was %+v, and beside %s it is %+v", first, told, second, again)
 	}
 	w.forget(t, strict, one)
 	w.untouched(t)

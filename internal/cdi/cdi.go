@@ -80,7 +80,8 @@ const (
 	void    = "void"
 )
 
-// Write writes or replaces the specification of a device. The bytes do not depend on the order of the edits.
+// Write writes or replaces the specification of a device, and removes what killed writers of it have left, as Remove does. The
+// bytes do not depend on the order of the edits.
 func (d Device) Write(dir string, e Edits) error {
 	data, err := d.Specification(e)
 	if err != nil {
@@ -89,6 +90,7 @@ func (d Device) Write(dir string, e Edits) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of CDI specifications: %w", err)
 	}
+	durable.Sweep(d.File(dir))
 	if err := durable.WriteFile(d.File(dir), data, 0o644); err != nil {
 		return fmt.Errorf("writing the device %s: %w", d.Qualified(), err)
 	}
@@ -101,6 +103,7 @@ func (d Device) Remove(dir string) error {
 	if err := parser.ValidateDeviceName(d.Name); err != nil {
 		return err
 	}
+	durable.Sweep(d.File(dir))
 	if err := durable.Remove(d.File(dir)); err != nil {
 		return fmt.Errorf("removing the device %s: %w", d.Qualified(), err)
 	}

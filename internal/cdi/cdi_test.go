@@ -71,8 +71,13 @@ func TestWriteAndRemove(t *testing.T) {
 	if got := devices(t, dir); !slices.Equal(got, []string{"cosplay/session=worker-3", "cosplay/session=worker-4"}) {
 		t.Errorf("found: %q", got)
 	}
+	killed := filepath.Join(dir, "."+filepath.Base(path)+"123") // of a writer that was killed
+	check(t, os.WriteFile(killed, nil, 0o600))
 	for range 2 {
 		check(t, named("worker-3").Remove(dir))
+	}
+	if _, err := os.Stat(killed); err == nil {
+		t.Errorf("%s is left", killed)
 	}
 	if got := devices(t, dir); !slices.Equal(got, []string{named("worker-4").Qualified()}) {
 		t.Errorf("after the removal: %q", got)

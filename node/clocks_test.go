@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cosplay/catalog"
+	"cosplay/internal/place"
 )
 
 // TestClocks: each pair of targets on one GPU, in both orders. The second gets the clock of the first, or is refused if it states
@@ -87,7 +88,7 @@ func (w *world) placed(t *testing.T, name, targetName, more string, beside *reso
 	model := gpusIn(w.driver)[0].Model.Name
 	m, err := catalog.HostModel(model)
 	check(t, err)
-	profile, fits := bestProfile(m, target)
+	profile, fits := place.Alone(m, target)
 	if !fits {
 		t.Fatalf("%s is not for %s", targetName, model)
 	}

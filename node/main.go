@@ -27,6 +27,7 @@ type options struct {
 	projects
 	node, kubeconfig, plugins, registry, listen string
 	every                                       time.Duration
+	root                                        hostRoot
 }
 
 func main() {
@@ -35,6 +36,7 @@ func main() {
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the API server; default: as a pod")
 	flag.StringVar(&o.cosplay, "cosplay", "cosplay", "the program of cosplay")
 	flag.StringVar(&o.folder, "folder", "/var/lib/cosplay-node", "folder of the claims' projects")
+	flag.StringVar((*string)(&o.root), "root", "", "in a container: where / of the host is mounted. cosplay is installed in --folder there, which like --plugins and --registry is a path of the host")
 	flag.StringVar(&o.simulate, "simulate", "", `simulate these GPUs, like "8 x h200", on a node without any`)
 	flag.StringVar(&o.plugins, "plugins", kubeletplugin.KubeletPluginsDir, "folder of kubelet for the sockets of plugins")
 	flag.StringVar(&o.registry, "registry", kubeletplugin.KubeletRegistryDir, "folder of kubelet in which plugins register")
@@ -61,29 +63,38 @@ func main() {
 	}
 }
 
-func (o options) serve(ctx context.Context) error {
-	if o.node == "" {
+// valid refuses options that the driver cannot work with.
+func (o options) valid() error {
+	switch {
+	case o.node == "":
 		return errors.New("the name of the node is missing. Fix: --node-name, or NODE_NAME from the downward API")
-	}
-	if o.sharing != "" && o.sharing != "time-slice" && o.sharing != "mps" {
+	case o.sharing != "" && o.sharing != "time-slice" && o.sharing != "mps":
 		return fmt.Errorf("--sharing cannot be %q. Fix: time-slice or mps", o.sharing)
-	}
-	if o.every < time.Second {
+	case o.every < time.Second:
 		return fmt.Errorf("--check-every cannot be %s. Fix: a second or more", o.every)
 	}
-	if err := o.alone(); err != nil {
-		return err
-	}
-	var err error
-	if o.folder, err = filepath.Abs(o.folder); err == nil {
-		err = os.MkdirAll(o.folder, 0o700)
-	}
-	if err != nil {
+	return nil
+}
+
+func (o options) serve(ctx context.Context) error {
+	if err := o.valid(); err != nil {
 		return err
 	}
 	client, err := o.client()
 	if err != nil {
 		return fmt.Errorf("reaching the API server: %w", err)
+	}
+	if o.cosplay, err = o.root.enter(o.cosplay, o.folder); err != nil {
+		return err
+	}
+	if err := errors.Join(o.alone(), permitted(ctx, client)); err != nil {
+		return err
+	}
+	if o.folder, err = filepath.Abs(o.folder); err == nil {
+		err = os.MkdirAll(o.folder, 0o700)
+	}
+	if err != nil {
+		return err
 	}
 	gpus, err := o.gpus(ctx)
 	if err != nil {
@@ -140,6 +151,10 @@ func (o options) client() (kubernetes.Interface, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	// They are read again and again: a token expires.
+	for _, file := range []*string{&config.BearerTokenFile, &config.CAFile, &config.CertFile, &config.KeyFile} {
+		*file = o.root.own(*file)
 	}
 	return kubernetes.NewForConfig(config)
 }

@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build node lib demo test race sanitize check check-node check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build node image lib demo test race sanitize check check-node check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,10 @@ build: lib ## build bin/cosplay, with the C libraries inside
 
 # The driver for Kubernetes is another module, so that cosplay does not grow by the libraries of Kubernetes.
 node: build ## build bin/cosplay-node, a DRA driver for Kubernetes
-	@cd node && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/cosplay-node .
+	@cd node && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/cosplay-node .
+
+image: node ## build the image of cosplay-node as an archive in dist, for docker load or ctr images import
+	@scripts/image bin dist $(VERSION)
 
 lib: ## build the C libraries that the binary carries
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C driver

@@ -70,8 +70,23 @@ func TestAfterReboot(t *testing.T) {
 		}
 	}
 	Attempt(g, power(300), "two")
-	Attempt(g, lock, "two")
+	Settled(g, power(700))  // the driver has failed
+	Attempt(g, lock, "two") // and this command was killed
+	if err := MaySet(g, "a", power(300)); err != nil {
+		t.Errorf("after a failure: %v", err)
+	}
+	for _, s := range []resource.Settings{power(300), lock} {
+		Attempt(g, s, "two")
+		Settled(g, s)
+	}
 	if g.Undone != (resource.Settings{}) || !g.Set.Equal(power(300).With(resource.SMClock, 1575)) {
 		t.Errorf("after it was set again: %+v", g)
+	}
+	rebooted(g, &Found{Settings: power(700), BootID: "three"})
+	if err := Release(g, g.Holders[0], Parting{AsItIs: true}); err != nil {
+		t.Fatal(err)
+	}
+	if g.Undone != (resource.Settings{}) {
+		t.Errorf("alone, it is bound to what both had: %+v", g.Undone)
 	}
 }

@@ -111,6 +111,9 @@ func (e Entry) Setting(s resource.Settings, look Look) error {
 			return err
 		}
 		rebooted(g, found)
+		if len(g.Binding(e.Holder.Lineage)) == 0 {
+			g.Undone = resource.Settings{}
+		}
 		for _, which := range unknown(*g, s) { // found before the first change is from before cosplay
 			g.Baseline = g.Baseline.Copy(which, found.Settings)
 		}

@@ -179,7 +179,7 @@ func MaySet(g *resource.Page, lineage string, s resource.Settings) error {
 		return refuse(planAgain, "the project restores the baseline of the GPU and may set nothing else")
 	}
 	others := g.Binding(lineage)
-	if len(others) == 0 || within(s, g.Set.Over(g.Undone)) {
+	if len(others) == 0 || within(s, g.Set) || within(s, g.Undone.Over(g.Set)) {
 		return nil
 	}
 	return overtaken(planAgain, "%s holds the GPU too, and would be changed with it", describe(others))

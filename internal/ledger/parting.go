@@ -75,6 +75,9 @@ func Release(g *resource.Page, who resource.Holder, p Parting) error {
 	}
 	g.Departed = existing(g.Departed, p.Found)
 	g.Holders = g.Others(who.Lineage)
+	if len(g.Holders) == 1 { // it is free to decide
+		g.Undone = resource.Settings{}
+	}
 	return nil
 }
 

@@ -23,7 +23,6 @@ func Exact(s resource.Settings, which resource.Setting) string {
 // values that cosplay had set before stay on record until the attempt has ended.
 func Attempt(g *resource.Page, s resource.Settings, boot string) {
 	for which, value := range s.All() {
-		g.Undone = g.Undone.Without(which)
 		if which.Readable() {
 			if !g.Was.Has(which) {
 				g.Was = g.Was.Copy(which, g.Set)
@@ -75,10 +74,13 @@ func Settled(g *resource.Page, now resource.Settings) {
 	for which, value := range now.All() {
 		if which.Readable() {
 			g.Set, g.Was = g.Set.With(which, value), g.Was.Without(which)
+			if g.Undone.Is(which, value) {
+				g.Undone = g.Undone.Without(which)
+			}
 		}
 	}
 	if mhz, set := now.Get(resource.SMClock); set && g.Lock != nil && g.Lock.MHz == mhz {
-		g.Lock.Done = true
+		g.Lock.Done, g.Undone = true, g.Undone.Without(resource.SMClock)
 	}
 }
 
@@ -90,6 +92,9 @@ func rebooted(g *resource.Page, found *Found) {
 	}
 	for which, set := range g.Set.All() {
 		now := found.Settings
+		if which.Lasting() && now.Has(which) && !now.Is(which, set) { // on some GPUs it does not
+			g.Undone = g.Undone.With(which, set)
+		}
 		if !which.Readable() || which.Lasting() || now.Is(which, set) || now.Copy(which, g.Was) == now {
 			continue
 		}

@@ -65,14 +65,17 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	}
 	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
 	unseen := g.Without(resource.ReadingProcesses) && !host.SlowNeighbours
+	undone := r.undone(g)
 	for s, fixed := range card.Fixed {
 		s := resource.Setting(s)
-		card.Fixed[s] = fixed || forbidden && s != resource.PersistenceMode || unseen && !s.Mode() || forgets && s.Forgotten()
+		fixed = fixed || unseen && !s.Mode() || forgets && s.Forgotten()
+		card.Fixed[s] = fixed || forbidden && s != resource.PersistenceMode
+		used := card.Busy || len(foreign) > 0
+		if value, was := undone.Get(s); was && !fixed && !r.neighboursForbid(host, card) && !(used && s.Mode()) {
+			card.Again = card.Again.With(s, value)
+		}
 	}
 	card.Fixed[resource.ComputeMode] = card.Fixed[resource.ComputeMode] || card.Busy
-	if !r.neighboursForbid(host, card) {
-		card.Again = r.lost(host, g)
-	}
 	if mode, again := card.Again.Get(resource.MIGMode); again {
 		card.Show(resource.MIGMode, mode)
 	}
@@ -136,25 +139,24 @@ func (r *resolver) others(g resource.GPU) []resource.Holder {
 	return book.Binding(r.prior.Lineage)
 }
 
-// lost are the settings that projects on a GPU have set and that it does not have, in most cases after a reboot. Each of the
-// projects may set them again, as they were: it is the first that knows.
-func (r *resolver) lost(host config.Host, g resource.GPU) (again resource.Settings) {
+// undone are the settings that projects on a GPU had set, and that a reboot has undone. Each of them may set these again, as
+// they were: it is the first that knows.
+func (r *resolver) undone(g resource.GPU) (all resource.Settings) {
+	if len(r.others(g)) == 0 {
+		return all
+	}
 	read, _ := r.live.Host(g.Host)
 	book, _ := r.live.Page(g.Host, g.UUID)
-	if len(r.others(g)) == 0 {
-		return again
+	had := book.Undone
+	if book.BootID != "" && read.BootID != "" && book.BootID != read.BootID { // nobody has changed anything since
+		had = had.Over(book.Set)
 	}
-	for s, value := range book.Set.Over(book.Undone).All() {
-		now, known := g.Now(s)
-		gone := known && now != value
-		if s == resource.SMClock {
-			gone = book.Undone.Has(s) || book.Lock != nil && book.Lock.BootID != read.BootID
-		}
-		if gone && host.Manage.Settings[s] && !g.Without(s.Feature()) {
-			again = again.With(s, value)
+	for s, value := range had.All() {
+		if now, known := g.Now(s); !known || now != value {
+			all = all.With(s, value)
 		}
 	}
-	return again
+	return all
 }
 
 // clockAsItIs is the SM clock in MHz of a session on a GPU whose clock cosplay must not change: the lock of this

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 )
@@ -51,7 +52,7 @@ func parse(raw []byte) (p parameters, err error) {
 		return p, errors.New("the parameters are several values, and one is accepted")
 	}
 	if p.APIVersion != apiVersion || p.Kind != kind {
-		return p, fmt.Errorf("the parameters are of %q, kind %q; this driver reads %q, kind %q", p.APIVersion, p.Kind, apiVersion, kind)
+		return p, fmt.Errorf("the parameters are of %.80q, kind %.80q; this driver reads %q, kind %q", p.APIVersion, p.Kind, apiVersion, kind)
 	}
 	for _, value := range []struct {
 		name, text string
@@ -68,7 +69,7 @@ func parse(raw []byte) (p parameters, err error) {
 func of(claim *resourceapi.ResourceClaim, request string) (p parameters, err error) {
 	for _, source := range []resourceapi.AllocationConfigSource{resourceapi.AllocationConfigSourceClass, resourceapi.AllocationConfigSourceClaim} {
 		for _, c := range claim.Status.Allocation.Devices.Config {
-			if c.Source != source || c.Opaque == nil || c.Opaque.Driver != driverName || len(c.Requests) > 0 && !slices.Contains(c.Requests, request) {
+			if c.Source != source || c.Opaque == nil || c.Opaque.Driver != driverName || !concerns(c.Requests, request) {
 				continue
 			}
 			one, err := parse(c.Opaque.Parameters.Raw)
@@ -84,6 +85,12 @@ func of(claim *resourceapi.ResourceClaim, request string) (p parameters, err err
 		return p, fmt.Errorf("its device class and the claim have to name a target, like %s, or a fraction, and not both", `"target":"2060"`)
 	}
 	return p, nil
+}
+
+// concerns is whether parameters for these requests are for one, or for the request that it is a choice of: gpu/small of gpu.
+func concerns(requests []string, one string) bool {
+	of, _, _ := strings.Cut(one, "/")
+	return len(requests) == 0 || slices.Contains(requests, one) || slices.Contains(requests, of)
 }
 
 // with adds what other parameters state. A value that is stated already cannot become another.

@@ -19,6 +19,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/klog/v2"
 
@@ -67,7 +68,9 @@ func (d *driver) prepareClaim(ctx context.Context, claim *resourceapi.ResourceCl
 	var made []public.SessionStatus
 	if err == nil {
 		leave := d.turns.take(gpusOf(all))
-		made, err = d.prepare(ctx, claim.UID, all)
+		if err = ctx.Err(); err == nil { // kubelet waits for no call for ever, and asks again
+			made, err = d.prepare(ctx, claim.UID, all)
+		}
 		leave()
 	}
 	counted(preparing, start, err)
@@ -101,6 +104,9 @@ func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err err
 			return nil, fmt.Errorf("the device %.80q of the pool %.80q is none of this node", r.Device, r.Pool)
 		}
 		if last := len(all) - 1; last >= 0 && all[last].results[0].Request == r.Request {
+			if part, shares := r.ConsumedCapacity[capacityMemory]; all[last].shared > 0 || shares && part.Value() < at.memory() {
+				return nil, errors.New("one request has parts of several GPUs. Fix: ask for one device, or for whole GPUs")
+			}
 			all[last].placements, all[last].results = append(all[last].placements, at), append(all[last].results, r)
 			continue
 		}
@@ -110,7 +116,9 @@ func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err err
 		}
 		w := wanted{parameters: p, placements: []placement{at}, results: []resourceapi.DeviceRequestAllocationResult{r}}
 		if part, shares := r.ConsumedCapacity[capacityMemory]; shares && r.ShareID != nil && part.Value() < at.memory() {
-			w.shared = part.Value()
+			if w.shared = part.Value(); w.shared <= 0 || d.sharing == "" {
+				return nil, fmt.Errorf("it has %s of the GPU's memory. Fix: ask for what its target has, of a GPU that claims share", part.String())
+			}
 		}
 		all = append(all, w)
 	}
@@ -128,7 +136,9 @@ func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 		all.Go(func() {
 			start := time.Now()
 			leave := d.turns.take(d.everyGPU())
-			failed[i] = d.remove(ctx, claim.UID)
+			if failed[i] = ctx.Err(); failed[i] == nil {
+				failed[i] = d.remove(ctx, claim.UID)
+			}
 			leave()
 			counted(removing, start, failed[i])
 		})
@@ -162,7 +172,9 @@ func (d *driver) sweep(ctx context.Context) error {
 	for _, uid := range known {
 		if !here[uid] {
 			klog.FromContext(ctx).Info("Removing the devices of a claim that was deleted", "uid", uid)
+			leave := d.turns.take(d.everyGPU())
 			failures = append(failures, d.remove(ctx, uid))
+			leave()
 		}
 	}
 	return errors.Join(failures...)
@@ -180,8 +192,8 @@ const (
 func (d *driver) report(ctx context.Context, claim *resourceapi.ResourceClaim, all []wanted, made []public.SessionStatus, err error) {
 	condition := metav1.Condition{Type: ready, Status: metav1.ConditionTrue, Reason: prepared, LastTransitionTime: metav1.Now(), ObservedGeneration: claim.Generation}
 	if err != nil {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused, err.Error()
-		d.recorder.Eventf(claim, nil, corev1.EventTypeWarning, refused, "Prepare", "%s", err.Error())
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused, cut(err.Error(), saidMost)
+		d.recorder.Eventf(claim, nil, corev1.EventTypeWarning, refused, "Prepare", "%s", cut(err.Error(), noteMost))
 	}
 	var devices []resourceapi.AllocatedDeviceStatus
 	for i, w := range all {
@@ -215,14 +227,17 @@ func figures(s public.SessionStatus) []byte {
 }
 
 func (d *driver) writeStatus(ctx context.Context, claim *resourceapi.ResourceClaim, devices []resourceapi.AllocatedDeviceStatus) error {
-	now, err := d.client.ResourceV1().ResourceClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
-	if err != nil || now.UID != claim.UID || now.Status.Allocation == nil {
+	claims := d.client.ResourceV1().ResourceClaims(claim.Namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		now, err := claims.Get(ctx, claim.Name, metav1.GetOptions{})
+		if err != nil || now.UID != claim.UID || now.Status.Allocation == nil {
+			return err
+		}
+		others := slices.DeleteFunc(now.Status.Devices, func(s resourceapi.AllocatedDeviceStatus) bool { return s.Driver == driverName })
+		now.Status.Devices = append(others, devices...)
+		_, err = claims.UpdateStatus(ctx, now, metav1.UpdateOptions{})
 		return err
-	}
-	others := slices.DeleteFunc(now.Status.Devices, func(s resourceapi.AllocatedDeviceStatus) bool { return s.Driver == driverName })
-	now.Status.Devices = append(others, devices...)
-	_, err = d.client.ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
-	return err
+	})
 }
 
 // HandleError logs an error in the background, such as a ResourceSlice that the API server refuses.

@@ -23,7 +23,7 @@ import (
 type health struct {
 	mutex   sync.Mutex
 	gpus    []public.ExportedGPU // as they are published
-	lost    map[string]bool      // GPUs that the driver no longer reports, by UUID
+	missed  map[string]int       // in how many checks the driver has not reported a GPU, by UUID
 	broken  map[string]string    // why a project is not as it was prepared, by its name
 	checked time.Time            // the last check that could read the GPUs
 	every   time.Duration        // between checks
@@ -31,7 +31,7 @@ type health struct {
 }
 
 func newHealth(gpus []public.ExportedGPU, every time.Duration) *health {
-	return &health{gpus: gpus, every: every, broken: map[string]string{}, checked: time.Now(), asked: make(chan struct{}, 1)}
+	return &health{gpus: gpus, every: every, broken: map[string]string{}, missed: map[string]int{}, checked: time.Now(), asked: make(chan struct{}, 1)}
 }
 
 // ask asks for a check soon: a claim has changed the clock, or what is prepared.
@@ -62,18 +62,25 @@ func (d *driver) keep(ctx context.Context, publish func(resourceslice.DriverReso
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
+			d.look(ctx, 1)
+			if err := d.sweep(ctx); err != nil {
+				klog.FromContext(ctx).Error(err, "What deleted claims have left is not removed yet")
+			}
 			d.repair(ctx)
 		case <-d.health.asked:
 		}
-		d.look(ctx)
+		d.look(ctx, 0)
 		if err := publish(d.published()); err != nil {
 			klog.FromContext(ctx).Error(err, "The GPUs are not published")
 		}
 	}
 }
 
-// look reads the GPUs. One that the driver no longer reports stays published, as lost.
-func (d *driver) look(ctx context.Context) {
+// lostAfter is how many checks have to miss a GPU before its pods are evicted: one reading can fail.
+const lostAfter = 2
+
+// look reads the GPUs. One that the driver no longer reports stays published, as lost. A look that is no check counts 0.
+func (d *driver) look(ctx context.Context, counts int) {
 	found, err := d.projects.gpus(ctx)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The GPUs cannot be read")
@@ -85,13 +92,13 @@ func (d *driver) look(ctx context.Context) {
 	}
 	d.health.mutex.Lock()
 	defer d.health.mutex.Unlock()
-	d.health.checked, d.health.lost = time.Now(), map[string]bool{}
+	d.health.checked = time.Now()
 	for i, g := range d.health.gpus {
 		if fresh, there := now[g.UUID]; there {
 			fresh.Index = g.Index // names of devices stay, also if a reboot numbers the GPUs in another way
-			d.health.gpus[i] = fresh
+			d.health.gpus[i], d.health.missed[g.UUID] = fresh, 0
 		} else {
-			d.health.lost[g.UUID] = true
+			d.health.missed[g.UUID] += counts
 		}
 	}
 }
@@ -102,62 +109,86 @@ func (d *driver) repair(ctx context.Context) {
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The projects of claims cannot be listed")
 	}
+	names := map[string]bool{}
 	for _, one := range all {
+		names[one.name] = true
 		d.repairOne(ctx, one)
 	}
+	d.health.mutex.Lock()
+	defer d.health.mutex.Unlock()
+	maps.DeleteFunc(d.health.broken, func(name, _ string) bool { return !names[name] })
 }
 
+// repairOne repairs a project, and then makes events of it: these wait for the API server, and no claim waits for them.
 func (d *driver) repairOne(ctx context.Context, p project) {
 	c, err := p.read()
 	if err != nil || len(c.Session) == 0 {
 		return // it is being removed, and kubelet asks again
 	}
-	defer d.turns.take(c.gpus())()
-	if c, err = p.read(); err != nil || len(c.Session) == 0 {
-		return
+	leave := d.turns.take(c.gpus())
+	what, failed := d.mend(ctx, p)
+	leave()
+	switch {
+	case what == "":
+	case failed == nil:
+		repairs.Inc()
+		d.found(p, "")
+		d.tell(ctx, p, corev1.EventTypeNormal, repaired, "Repaired: "+what+". Programs that have lost their GPU have to start again")
+	case d.found(p, what+". Repairing it: "+failed.Error()):
+		d.tell(ctx, p, corev1.EventTypeWarning, drifted, what+". Repairing it: "+failed.Error())
+	}
+}
+
+// mend applies a project again that is not as it was prepared. what differs is "" if it is, or if that is not known.
+func (d *driver) mend(ctx context.Context, p project) (what string, failed error) {
+	c, err := p.read()
+	if err != nil || len(c.Session) == 0 {
+		return "", nil
 	}
 	var drift public.DriftReport
 	switch err := p.ask(ctx, &drift, "drift"); {
 	case drift.HasDrift || p.unfinished():
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "Whether it is as it was prepared is not known", "project", p.name)
-		return
+		return "", nil
 	default:
 		d.found(p, "")
-		return
+		return "", nil
 	}
-	what := "its last change was not completed"
+	what = "its last change was not completed"
 	if len(drift.Drift) > 0 {
-		what = fmt.Sprintf("%s: %s, was %s", drift.Drift[0].Thing, drift.Drift[0].To, drift.Drift[0].From)
+		what = sessions.ReplaceAllString(fmt.Sprintf("%s: %s, was %s", drift.Drift[0].Thing, drift.Drift[0].To, drift.Drift[0].From), "the session")
 	}
-	d.tell(ctx, p, corev1.EventTypeWarning, drifted, what)
 	if strings.HasPrefix(p.name, ofGPU) {
-		if err := p.write(p.beside(ctx, c.Session), c.Session); err != nil {
-			klog.FromContext(ctx).Error(err, "It cannot be written", "project", p.name)
+		h, err := p.beside(ctx, c.Session)
+		if err == nil {
+			err = p.write(h, c.Session)
+		}
+		if err != nil {
+			return what, err
 		}
 	}
-	if _, err := p.run(ctx, "apply", "--auto-approve"); err != nil {
-		d.found(p, what+". Repairing it: "+err.Error())
-		return
-	}
-	repairs.Inc()
-	d.found(p, "")
-	d.tell(ctx, p, corev1.EventTypeNormal, repaired, "Repaired: "+what+". Programs that have lost their GPU have to start again")
+	_, failed = p.run(ctx, "apply", "--auto-approve")
+	return what, failed
 }
 
-// found keeps why a project is not as it was prepared; "" if it is.
-func (d *driver) found(p project, why string) {
+// found keeps why a project is not as it was prepared, "" if it is, and returns whether that is new.
+func (d *driver) found(p project, why string) bool {
 	d.health.mutex.Lock()
 	defer d.health.mutex.Unlock()
+	before := d.health.broken[p.name]
 	d.health.broken[p.name] = why
 	if why == "" {
 		delete(d.health.broken, p.name)
 	}
+	return why != before
 }
 
 // tell makes an event of each claim of a project.
 func (d *driver) tell(ctx context.Context, p project, kind, reason, text string) {
 	klog.FromContext(ctx).Info(text, "project", p.name, "reason", reason)
+	ctx, cancel := context.WithTimeout(ctx, reportEvery)
+	defer cancel()
 	claims, err := d.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Listing the claims")
@@ -166,7 +197,7 @@ func (d *driver) tell(ctx context.Context, p project, kind, reason, text string)
 	uids := p.claims()
 	for i := range claims.Items {
 		if slices.Contains(uids, claims.Items[i].UID) {
-			d.recorder.Eventf(&claims.Items[i], nil, kind, reason, "Check", "%s", text)
+			d.recorder.Eventf(&claims.Items[i], nil, kind, reason, "Check", "%s", cut(text, noteMost))
 		}
 	}
 }
@@ -174,7 +205,7 @@ func (d *driver) tell(ctx context.Context, p project, kind, reason, text string)
 // unhealthy are the devices that are not as they should be, by name, with the reason and the taint of each.
 func (d *driver) unhealthy() (why map[string]string, taints map[string]resourceapi.DeviceTaint) {
 	d.health.mutex.Lock()
-	lost, broken := maps.Clone(d.health.lost), maps.Clone(d.health.broken)
+	missed, broken := maps.Clone(d.health.missed), maps.Clone(d.health.broken)
 	d.health.mutex.Unlock()
 	why, taints = map[string]string{}, map[string]resourceapi.DeviceTaint{}
 	for name, text := range broken {
@@ -186,7 +217,7 @@ func (d *driver) unhealthy() (why map[string]string, taints map[string]resourcea
 		}
 	}
 	for device, at := range d.placements {
-		if lost[at.gpu.UUID] {
+		if missed[at.gpu.UUID] >= lostAfter {
 			why[device] = "the driver no longer reports " + at.gpu.UUID
 			taints[device] = resourceapi.DeviceTaint{Key: taintLost, Effect: resourceapi.DeviceTaintEffectNoExecute}
 		}

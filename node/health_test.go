@@ -68,13 +68,11 @@ func TestRepair(t *testing.T) {
 	file := filepath.Join("/var/run/cdi", strings.ReplaceAll(vendor, "/", "-")+"_"+name+".json")
 	check(t, os.Remove(file))
 	w.repair(ctx)
-	w.next(t, "Drifted")
 	w.next(t, "Repaired")
 	specification(t, device)
 	w.sim(t, "reboot")
 	w.repair(ctx)
 	for range 2 {
-		w.next(t, "Drifted")
 		w.next(t, "Repaired")
 	}
 	if a, b := strings.Count(string(before), `"profile": "1g.18gb"`), strings.Count(string(w.hardware(t)), `"profile": "1g.18gb"`); a != b || lock(t, w) != locked {
@@ -101,7 +99,12 @@ func TestRepair(t *testing.T) {
 func TestLost(t *testing.T) {
 	w := newWorld(t, "2 x h200")
 	w.sim(t, "set", "0", "lost", "on")
-	w.look(context.Background())
+	w.look(context.Background(), 0)
+	w.look(context.Background(), 1)
+	if health, _, taints := w.state(t, "gpu-0-7g-141gb-0"); health != kubeletplugin.HealthStatusHealthy || len(taints) > 0 {
+		t.Errorf("after one check: %s, %v", health, taints)
+	}
+	w.look(context.Background(), 1)
 	if health, why, taints := w.state(t, "gpu-0-7g-141gb-0"); health != kubeletplugin.HealthStatusUnhealthy || len(taints) != 1 || taints[0].Effect != resourceapi.DeviceTaintEffectNoExecute {
 		t.Errorf("a device of the lost GPU: %s, %q, %v", health, why, taints)
 	}
@@ -109,7 +112,7 @@ func TestLost(t *testing.T) {
 		t.Errorf("a device of the other: %s, %v", health, taints)
 	}
 	w.sim(t, "set", "0", "lost", "off")
-	w.look(context.Background())
+	w.look(context.Background(), 0)
 	if health, _, taints := w.state(t, "gpu-0-7g-141gb-0"); health != kubeletplugin.HealthStatusHealthy || len(taints) > 0 {
 		t.Errorf("after it is back: %s, %v", health, taints)
 	}

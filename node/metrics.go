@@ -55,7 +55,7 @@ func (d *driver) Collect(out chan<- prometheus.Metric) {
 	for _, g := range d.health.gpus {
 		labels := prometheus.Labels{"gpu": g.UUID, "index": fmt.Sprint(g.Index)}
 		up := 1.0
-		if d.health.lost[g.UUID] {
+		if d.health.missed[g.UUID] >= lostAfter {
 			up = 0
 		}
 		gauge("cosplay_node_gpu_up", "1 if the driver reports the GPU, 0 if not.", up, labels)

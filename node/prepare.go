@@ -147,11 +147,15 @@ func (p project) join(ctx context.Context, sessions map[string]session, made map
 	maps.DeleteFunc(others, func(name string, _ session) bool { _, again := sessions[name]; return again })
 	all := maps.Clone(sessions)
 	maps.Copy(all, others)
-	if err := p.write(p.beside(ctx, others), all); err != nil {
+	h, err := p.beside(ctx, others)
+	if err == nil {
+		err = p.write(h, all)
+	}
+	if err != nil {
 		return err
 	}
 	if err := p.apply(ctx, made); err != nil {
-		if failed := p.leave(ctx, others); failed != nil {
+		if failed := p.leave(context.WithoutCancel(ctx), others); failed != nil {
 			return fmt.Errorf("%w; removing it: %w", err, failed)
 		}
 		return err
@@ -164,28 +168,35 @@ func (p project) leave(ctx context.Context, kept map[string]session) error {
 	if len(kept) == 0 {
 		return p.destroy(ctx)
 	}
-	if err := p.write(p.beside(ctx, kept), kept); err != nil {
-		return err
+	h, err := p.beside(ctx, kept)
+	if err == nil {
+		err = p.write(h, kept)
 	}
-	_, err := p.run(ctx, "apply", "--auto-approve")
+	if err == nil {
+		_, err = p.run(ctx, "apply", "--auto-approve")
+	}
 	return err
 }
 
-// beside is the host for a change beside sessions that run: while the GPU's clock is locked for them, it stays.
-func (p project) beside(ctx context.Context, others map[string]session) host {
+// beside is the host for a change beside sessions that run: the GPU's clock stays as it is for them. A lock that was lifted
+// is set again.
+func (p project) beside(ctx context.Context, others map[string]session) (host, error) {
 	h := p.host()
+	if len(others) == 0 {
+		return h, nil
+	}
 	var now public.Status
-	if len(others) == 0 || p.ask(ctx, &now, "status") != nil {
-		return h
+	if err := p.ask(ctx, &now, "status"); err != nil && len(now.Hosts) == 0 {
+		return h, err
 	}
 	for _, at := range now.Hosts {
 		for _, gpu := range at.GPUs {
-			if p.name == ofGPU+gpu.UUID && gpu.ClockLock == "held" {
+			if p.name == ofGPU+gpu.UUID && gpu.ClockLock != "lifted" {
 				h.Manage = settings("clocks")
 			}
 		}
 	}
-	return h
+	return h, nil
 }
 
 // settings are those that cosplay may change, in the words of manage, without one.
@@ -220,23 +231,43 @@ func (p projects) remove(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	for _, one := range known {
-		if !slices.Contains(one.claims(), uid) {
-			continue
-		}
-		if one.name == ofClaim+string(uid) {
-			err = one.destroy(ctx)
-		} else {
-			c, failed := one.read()
-			maps.DeleteFunc(c.Session, func(name string, _ session) bool { return claimOf(name) == uid })
-			if err = failed; err == nil {
-				err = one.leave(ctx, c.Session)
-			}
-		}
-		if err != nil {
+		if err := one.without(ctx, uid); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// without removes what a project has of a claim.
+func (p project) without(ctx context.Context, uid types.UID) error {
+	if p.name == ofClaim+string(uid) {
+		return p.destroy(ctx)
+	}
+	if !strings.HasPrefix(p.name, ofGPU) {
+		return nil
+	}
+	c, err := p.read()
+	if err != nil {
+		return err
+	}
+	had := len(c.Session)
+	maps.DeleteFunc(c.Session, func(name string, _ session) bool { return claimOf(name) == uid })
+	if had == len(c.Session) && !p.owes(ctx, c) {
+		return nil
+	}
+	return p.leave(ctx, c.Session)
+}
+
+// owes is whether a project still has a session that its configuration no longer has: an earlier call was killed.
+func (p project) owes(ctx context.Context, c configuration) bool {
+	var now public.Sessions
+	if len(c.Session) == 0 || p.ask(ctx, &now, "ps") != nil {
+		return true
+	}
+	return slices.ContainsFunc(now.Sessions, func(s public.SessionStatus) bool {
+		_, kept := c.Session[strings.TrimPrefix(s.Address, "session.")]
+		return !kept
+	})
 }
 
 // known are the claims that have something here.

@@ -46,6 +46,7 @@ const (
 	hostName = "node"
 	runTime  = 5 * time.Minute // of a command of cosplay
 	saidMost = 2000            // bytes of an error that are passed on
+	noteMost = 1000            // bytes of the note of an event
 )
 
 var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -235,6 +236,15 @@ func reason(result, said string) string {
 	}
 	said = strings.Join(strings.Fields(said), " ")
 	said = neighbour.ReplaceAllString(source.ReplaceAllString(said, ":"), "")
-	said = strings.ReplaceAll(said, "fit.max_error", "maxError")
-	return said[:min(len(said), saidMost)]
+	said = sessions.ReplaceAllString(files.ReplaceAllString(said, "a file of the node"), "the session")
+	return cut(strings.ReplaceAll(said, "fit.max_error", "maxError"), saidMost)
 }
+
+// The files of projects and the names of sessions in an error of cosplay: they can be of claims of others.
+var (
+	files    = regexp.MustCompile(`/\S*/(claim|shared)-[^\s.,)]+[^\s,)]*`)
+	sessions = regexp.MustCompile(`(session\.)?claim-[0-9a-f-]{36,}`)
+)
+
+// cut is the beginning of a text.
+func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }

@@ -48,6 +48,60 @@ func TestShared(t *testing.T) {
 	w.untouched(t)
 }
 
+// TestRemovedHalfway: a call that was killed after it had written the configuration, and before it removed the session, is
+// completed by kubelet's next one.
+func TestRemovedHalfway(t *testing.T) {
+	w := newWorld(t, "1 x l40s")
+	w.sharing = "time-slice"
+	first, second := share(w.claim(t, "first", "gpu-0-whole", target("2060")), 6144), share(w.claim(t, "second", "gpu-0-whole", target("2060")), 6144)
+	w.prepareAll(t, first, second)
+	p := project{w.projects, ofGPU + gpusIn(w.driver)[0].UUID}
+	c, err := p.read()
+	check(t, err)
+	delete(c.Session, sessionName(second.UID, 0))
+	check(t, p.write(p.host(), c.Session))
+	w.unprepareAll(t, second)
+	if c, err := p.read(); err != nil || p.owes(context.Background(), c) {
+		t.Errorf("the second is not removed: %v", err)
+	}
+	check(t, p.write(p.host(), nil))
+	w.unprepareAll(t, first)
+	w.untouched(t)
+}
+
+// TestParts: no claim gets a GPU for a part that counts as nothing, or of which the scheduler gave it a part of each of two.
+func TestParts(t *testing.T) {
+	w := newWorld(t, "2 x l40s")
+	w.sharing = "time-slice"
+	nothing := share(w.claim(t, "nothing", "gpu-0-whole", target("2060")), 0)
+	w.refusedBy(t, nothing, "it has 0 of the GPU's memory")
+	two := share(w.claim(t, "two", "gpu-0-whole", target("2060")), 6144)
+	results := &two.Status.Allocation.Devices.Results
+	*results = append(*results, (*results)[0])
+	(*results)[1].Device = "gpu-1-whole"
+	w.refusedBy(t, two, "parts of several GPUs")
+	w.sharing = ""
+	w.refusedBy(t, share(w.claim(t, "none", "gpu-0-whole", target("2060")), 6144), "of a GPU that claims share")
+	w.unprepareAll(t, nothing, two)
+	w.untouched(t)
+}
+
+// TestSubrequest: what a claim states for a request holds for each choice of it.
+func TestSubrequest(t *testing.T) {
+	w := newWorld(t, "1 x h200")
+	c := w.claim(t, "choice", "gpu-0-1g-18gb-0", target("2060"))
+	c.Status.Allocation.Devices.Results[0].Request = "gpu/small"
+	strict := opaque(resourceapi.AllocationConfigSourceClaim, `{"apiVersion":"`+apiVersion+`","kind":"`+kind+`","strict":true}`)
+	strict.Requests = []string{"gpu"}
+	c.Status.Allocation.Devices.Config = append(c.Status.Allocation.Devices.Config, strict)
+	if p, err := of(c, "gpu/small"); err != nil || !p.Strict {
+		t.Errorf("the parameters are %+v, %v", p, err)
+	}
+	if p, err := of(c, "other"); err != nil || p.Strict {
+		t.Errorf("those of another request are %+v, %v", p, err)
+	}
+}
+
 // lock is the clock lock of the simulated host.
 func lock(t *testing.T, w *world) string {
 	t.Helper()

@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build node image lib demo test race sanitize check check-node check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build node image manifests lib demo test race sanitize check check-node check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ node: build ## build bin/cosplay-node, a DRA driver for Kubernetes
 
 image: node ## build the image of cosplay-node as an archive in dist, for docker load or ctr images import
 	@scripts/image bin dist $(VERSION)
+
+manifests: node ## write the device classes into deploy/kubernetes
+	@bin/cosplay-node classes >deploy/kubernetes/classes.yaml
 
 lib: ## build the C libraries that the binary carries
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C driver
@@ -127,7 +130,7 @@ chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=...
 check-engines: lib ## tests of containers on Docker 26 and 28 and podman 4.3 and 5, as root
 	@scripts/check-engines $(ENGINES)
 
-check-cluster: node ## the driver in a cluster of Kubernetes, with kubelet and containerd, as root
+check-cluster: image ## the driver, its image and its manifests in a cluster with kubelet and containerd, as root
 	@scripts/check-cluster
 
 check-clients: build ## real clients of NVML and CUDA on a simulated host

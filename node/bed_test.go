@@ -33,6 +33,7 @@ type bed struct {
 	options
 	dir    string
 	client kubernetes.Interface
+	api    int // port of the API server
 
 	startAPI func() (end func()) // the API server; end kills it
 	endAPI   func()
@@ -42,29 +43,54 @@ type bed struct {
 
 const address = "10.99.0.1" // of the cluster, in the namespaces of scripts/check-cluster
 
-// newBed starts a cluster with one node and no kubelet. The test plays kubelet: it asks the driver's socket to prepare the claims
-// of pods that the scheduler has bound.
+// newBed is a cluster with the device classes and the driver, which is an admin there.
 func newBed(t *testing.T, simulate string) *bed {
 	t.Helper()
 	b := newCluster(t, simulate)
-	b.addNode()
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- b.serve(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		check(t, <-served)
-	})
-	b.awaitDevices()
-	connection, err := grpc.NewClient("unix://"+b.socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	check(t, err)
-	t.Cleanup(func() { _ = connection.Close() })
-	b.dra = drapb.NewDRAPluginClient(connection)
+	b.addClasses()
+	b.drive()
 	return b
 }
 
-// newCluster starts a cluster without nodes, that has the device classes.
+// newCluster starts a cluster with one node and no kubelet. The test plays kubelet: it asks the driver's socket to prepare the
+// claims of pods that the scheduler has bound.
 func newCluster(t *testing.T, simulate string) *bed {
+	t.Helper()
+	b := newControlPlane(t, simulate)
+	b.addNode()
+	return b
+}
+
+// audit has the API server record the requests of service accounts.
+const audit = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata","userGroups":["system:serviceaccounts"]},{"level":"None"}]}`
+
+// drive runs the driver until stop, or the end of the test.
+func (b *bed) drive() (stop func()) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- b.serve(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		check(b.T, <-served)
+	})
+	b.Cleanup(stop)
+	b.connect()
+	return stop
+}
+
+// connect waits for a driver, its socket and its devices.
+func (b *bed) connect() {
+	b.Helper()
+	b.awaitDevices()
+	connection, err := grpc.NewClient("unix://"+b.socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	check(b.T, err)
+	b.Cleanup(func() { _ = connection.Close() })
+	b.dra = drapb.NewDRAPluginClient(connection)
+}
+
+// newControlPlane starts a cluster without nodes.
+func newControlPlane(t *testing.T, simulate string) *bed {
 	t.Helper()
 	programs := os.Getenv("COSPLAY_BED")
 	if programs == "" {
@@ -74,7 +100,7 @@ func newCluster(t *testing.T, simulate string) *bed {
 	cosplay, err := filepath.Abs("../bin/cosplay")
 	check(t, err)
 	b.options = options{projects: projects{cosplay: cosplay, folder: b.file(fmt.Sprintf("bed-%d", os.Getpid())), simulate: simulate},
-		node: nodeName, kubeconfig: b.file("kubeconfig"), plugins: b.file("kubelet/plugins"), registry: b.file("kubelet/plugins_registry")}
+		node: nodeName, every: time.Minute, kubeconfig: b.file("admin.kubeconfig"), plugins: b.file("kubelet/plugins"), registry: b.file("kubelet/plugins_registry")}
 	check(t, errors.Join(os.MkdirAll(b.plugins, 0o755), os.MkdirAll(b.registry, 0o755)))
 
 	etcd, peers, api, scheduler := freePort(t), freePort(t), freePort(t), freePort(t)
@@ -82,16 +108,17 @@ func newCluster(t *testing.T, simulate string) *bed {
 	check(t, err)
 	check(t, os.WriteFile(b.file("key"), pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
 	check(t, os.WriteFile(b.file("tokens"), []byte("secret,admin,admin,system:masters\n"), 0o600))
-	check(t, os.WriteFile(b.kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"bed",
-"clusters":[{"name":"bed","cluster":{"server":"https://127.0.0.1:%d","insecure-skip-tls-verify":true}}],
-"users":[{"name":"bed","user":{"token":"secret"}}],"contexts":[{"name":"bed","context":{"cluster":"bed","user":"bed"}}]}`, api), 0o600))
+	check(t, os.WriteFile(b.file("audit"), []byte(audit), 0o600))
+	b.api = api
+	b.kubeconfigOf("admin", "secret")
 	b.start("etcd", "--data-dir", b.file("etcd"), "--listen-client-urls", url(etcd), "--advertise-client-urls", url(etcd),
 		"--listen-peer-urls", url(peers), "--initial-advertise-peer-urls", url(peers), "--initial-cluster", "default="+url(peers))
 	b.startAPI = func() (end func()) {
 		return b.start(filepath.Join(programs, "kube-apiserver"), "--etcd-servers", url(etcd), "--secure-port", fmt.Sprint(api), "--cert-dir", b.file("certs"),
 			"--service-cluster-ip-range", "10.0.0.0/24", "--service-account-issuer", "https://bed", "--service-account-key-file", b.file("key"),
 			"--service-account-signing-key-file", b.file("key"), "--token-auth-file", b.file("tokens"), "--authorization-mode", "RBAC",
-			"--disable-admission-plugins", "ServiceAccount", "--advertise-address", address)
+			"--disable-admission-plugins", "ServiceAccount", "--allow-privileged", "--advertise-address", address,
+			"--audit-policy-file", b.file("audit"), "--audit-log-path", b.file("audit.log"))
 	}
 	b.endAPI = b.startAPI()
 	b.client, err = b.options.client()
@@ -99,12 +126,26 @@ func newCluster(t *testing.T, simulate string) *bed {
 	b.awaitAPI()
 	b.start(filepath.Join(programs, "kube-scheduler"), "--kubeconfig", b.kubeconfig, "--authentication-kubeconfig", b.kubeconfig,
 		"--authorization-kubeconfig", b.kubeconfig, "--leader-elect=false", "--secure-port", fmt.Sprint(scheduler))
+	return b
+}
+
+func (b *bed) addClasses() {
+	b.Helper()
 	for _, class := range classes() {
 		if _, err := b.client.ResourceV1().DeviceClasses().Create(context.Background(), class, metav1.CreateOptions{}); err != nil {
-			t.Fatalf("the device class %s: %v", class.Name, err)
+			b.Fatalf("the device class %s: %v", class.Name, err)
 		}
 	}
-	return b
+}
+
+// kubeconfigOf writes a file with which a user reaches the API server.
+func (b *bed) kubeconfigOf(user, token string) (file string) {
+	b.Helper()
+	file = b.file(user + ".kubeconfig")
+	check(b.T, os.WriteFile(file, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"bed",
+"clusters":[{"name":"bed","cluster":{"server":"https://127.0.0.1:%d","insecure-skip-tls-verify":true}}],
+"users":[{"name":"bed","user":{"token":%q}}],"contexts":[{"name":"bed","context":{"cluster":"bed","user":"bed"}}]}`, b.api, token), 0o600))
+	return file
 }
 
 // file is the path of a file of the cluster.

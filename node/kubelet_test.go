@@ -66,7 +66,8 @@ func newNode(t *testing.T, simulate string) *node {
 	if os.Getenv("COSPLAY_BED_NODE") == "" {
 		t.Skip("kubelet runs in the namespaces of make check-cluster only")
 	}
-	n := &node{bed: newCluster(t, simulate), whole: t}
+	n := &node{bed: newControlPlane(t, simulate), whole: t}
+	n.addClasses()
 	t.Cleanup(n.unmount)
 	programs := os.Getenv("COSPLAY_BED")
 	n.start(filepath.Join(programs, "kube-controller-manager"), "--kubeconfig", n.kubeconfig, "--leader-elect=false", "--secure-port", fmt.Sprint(freePort(t)),

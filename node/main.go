@@ -120,7 +120,7 @@ func (o options) serve(ctx context.Context) error {
 		return err
 	}
 	defer helper.Stop()
-	if err := helper.PublishResources(ctx, d.published()); err != nil {
+	if err := helper.PublishResources(ctx, d.published()); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("publishing the GPUs: %w", err)
 	}
 	if o.listen != "" {

@@ -27,7 +27,8 @@ func (r hostRoot) enter(program, folder string) (installed string, err error) {
 		return "", err
 	}
 	program = r.own(program)
-	if err := errors.Join(syscall.Chroot(string(r)), os.Chdir("/")); err != nil {
+	// Without HOME, which is the container's, cosplay reads that of root from the host's passwd.
+	if err := errors.Join(syscall.Chroot(string(r)), os.Chdir("/"), os.Unsetenv("HOME")); err != nil {
 		return "", fmt.Errorf("the folder %s of --root: %w", r, err)
 	}
 	if _, err := os.Stat(program); err != nil {

@@ -126,7 +126,7 @@ func (d *driver) repairOne(ctx context.Context, p project) {
 		return // it is being removed, and kubelet asks again
 	}
 	leave := d.turns.take(c.gpus())
-	what, failed := d.mend(ctx, p)
+	what, failed := d.repairProject(ctx, p)
 	leave()
 	switch {
 	case what == "":
@@ -139,8 +139,8 @@ func (d *driver) repairOne(ctx context.Context, p project) {
 	}
 }
 
-// mend applies a project again that is not as it was prepared. what differs is "" if it is, or if that is not known.
-func (d *driver) mend(ctx context.Context, p project) (what string, failed error) {
+// repairProject applies a project again that is not as it was prepared. what differs is "" if it is, or if that is not known.
+func (d *driver) repairProject(ctx context.Context, p project) (what string, failed error) {
 	c, err := p.read()
 	if err != nil || len(c.Session) == 0 {
 		return "", nil

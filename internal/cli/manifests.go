@@ -3,12 +3,14 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/kubernetes"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
@@ -41,6 +43,9 @@ Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.
 			planned, diags := p.PlanClusters(namespace)
 			if planned == nil {
 				return errors.New("no host is a Kubernetes cluster. Fix: add kubernetes = \"cluster.json\" to a host block, with the output of " + kubernetes.Command)
+			}
+			if on := planned.Hosts(); len(on) > 1 {
+				return fmt.Errorf("the sessions are on the clusters %s, and manifests are of one. Fix: keep a project for each cluster", prose.And(on))
 			}
 			if !pin {
 				diags = append(diags, planned.ClassErrors()...)

@@ -92,15 +92,20 @@ func form(what, text string, of func() *regexp.Regexp) error {
 }
 
 func assemble(o objects) (c Cluster, err error) {
-	cordoned := map[string]bool{}
+	unusable := map[string]string{} // why no session is planned on a node, by its name
 	for _, n := range o.nodes {
-		if _, twice := cordoned[n.Metadata.Name]; twice {
+		if _, twice := unusable[n.Metadata.Name]; twice {
 			return c, fmt.Errorf("node %.80q is there twice", n.Metadata.Name)
 		}
 		if err := form("the name of a node", n.Metadata.Name, subdomainForm); err != nil {
 			return c, err
 		}
-		cordoned[n.Metadata.Name] = n.Spec.Unschedulable
+		switch unusable[n.Metadata.Name] = ""; {
+		case n.Spec.Unschedulable:
+			unusable[n.Metadata.Name] = "cordoned"
+		case n.Status.notReady():
+			unusable[n.Metadata.Name] = "not ready"
+		}
 	}
 	pools, err := poolsOf(o.slices)
 	if err != nil {
@@ -115,14 +120,14 @@ func assemble(o objects) (c Cluster, err error) {
 	}
 	for _, node := range slices.Sorted(maps.Keys(pools)) {
 		gpus, err := gpusOf(node, pools[node], taken[node])
-		_, known := cordoned[node]
+		why, known := unusable[node]
 		switch {
 		case !known:
 			err = fmt.Errorf("node %q publishes GPUs and is not there", node)
 		case err != nil:
 			err = fmt.Errorf("node %q: %w", node, err)
-		case cordoned[node]:
-			c.LeftOut = append(c.LeftOut, fmt.Sprintf("node %s is cordoned: its %s left out", node, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " is", " are")))
+		case why != "":
+			c.LeftOut = append(c.LeftOut, fmt.Sprintf("node %s is %s: its %s left out", node, why, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " is", " are")))
 		default:
 			c.GPUs = append(c.GPUs, gpus...)
 		}

@@ -135,3 +135,18 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestNotReady: no session is planned on a node that does not work, or of which the cluster does not know it.
+func TestNotReady(t *testing.T) {
+	for status, out := range map[string]string{"True": "", "False": "node n1 is not ready: its 1 GPU is left out", "Unknown": "node n1 is not ready: its 1 GPU is left out"} {
+		c := projecttest.NewCluster(2, "h200")
+		c.Nodes[0]["status"] = object{"conditions": []object{{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": status}}}
+		got, err := kubernetes.Decode(c.JSON())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got.LeftOut, ";") != out {
+			t.Errorf("Ready is %s: left out: %q", status, got.LeftOut)
+		}
+	}
+}

@@ -27,10 +27,24 @@ type object[Spec, Status any] struct {
 }
 
 type (
-	nodeObject  = object[struct{ Unschedulable bool }, struct{}]
+	nodeObject  = object[struct{ Unschedulable bool }, nodeStatus]
 	sliceObject = object[sliceSpec, struct{}]
 	claimObject = object[claimSpec, claimStatus]
 )
+
+type nodeStatus struct {
+	Conditions []struct{ Type, Status string }
+}
+
+// notReady is whether the cluster states that a node does not work, or that it does not know.
+func (s nodeStatus) notReady() bool {
+	for _, c := range s.Conditions {
+		if c.Type == "Ready" {
+			return c.Status != "True"
+		}
+	}
+	return false
+}
 
 type sliceSpec struct {
 	Driver   string

@@ -21,7 +21,7 @@ import (
 // Names are those of the objects of sessions: their short addresses as DNS labels. One that is too long, or has other
 // characters, gets a hash of the address, so that no two are equal.
 func Names(sessions []config.Session) map[resource.Address]string {
-	const longest = 40 // pods and claims add to it, and a label has 63 characters
+	const longest = 36 // with the hash, 45: Kubernetes shortens the names of pods of Deployments whose names have more than 46
 	names := make(map[resource.Address]string, len(sessions))
 	for _, s := range sessions {
 		short := s.Address.Short()

@@ -120,7 +120,8 @@ var podSuffix = pattern.Of(`^-[a-z0-9]{1,10}-[a-z0-9]{5}$`)
 func (c claim) isOf(s config.Session, address, name string) bool {
 	if c.session == "" {
 		suffix, is := strings.CutPrefix(c.pod, name)
-		return is && podSuffix().MatchString(suffix) && c.class == plainClass+"-"+s.Target.Key
+		bare := parametersOf(s) == parametersOf(config.Session{Target: s.Target}) // a class states no more
+		return is && podSuffix().MatchString(suffix) && c.class == plainClass+"-"+s.Target.Key && bare
 	}
 	var has parameters
 	return c.session == address && json.Unmarshal([]byte(c.parameters), &has) == nil && has == parametersOf(s)

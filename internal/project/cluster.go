@@ -142,6 +142,11 @@ func (l *Fleet) PlanClusters(namespace string) (*ClusterPlan, hcl.Diagnostics) {
 // ClassErrors are what keeps the sessions from manifests without a pin.
 func (c *ClusterPlan) ClassErrors() hcl.Diagnostics { return kubernetes.CheckClasses(c.Fleet.Sessions) }
 
+// Hosts are those that have sessions, by name.
+func (c *ClusterPlan) Hosts() []string {
+	return slices.Compact(slices.Sorted(slices.Values(prose.Each(c.Fleet.Sessions, func(s config.Session) string { return s.Host }))))
+}
+
 // Manifests are the sessions of the clusters as YAML; with pin each is bound to the place that the plan has for it.
 func (c *ClusterPlan) Manifests(pin bool) ([]byte, error) {
 	c.Fleet.Pin = pin

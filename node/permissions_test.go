@@ -118,7 +118,7 @@ func (b *bed) life() (used []string) {
 	}
 	wrong := b.claimWithoutTarget()
 	for range 2 { // the second time, the event is patched
-		if said := b.prepareOne(wrong); !strings.Contains(said, "names a target") {
+		if said := b.prepareOne(wrong); !strings.Contains(said, "have to name a target") {
 			b.Errorf("a claim without a target: %q", said)
 		}
 	}

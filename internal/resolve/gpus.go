@@ -148,7 +148,7 @@ func (r *resolver) undone(g resource.GPU) (all resource.Settings) {
 	read, _ := r.live.Host(g.Host)
 	book, _ := r.live.Page(g.Host, g.UUID)
 	had := book.Undone
-	if book.BootID != "" && read.BootID != "" && book.BootID != read.BootID { // nobody has changed anything since
+	if book.BootID != "" && read.BootID != "" && book.BootID != read.BootID { // no project has changed anything since
 		had = had.Over(book.Set)
 	}
 	for s, value := range had.All() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,6 +157,9 @@ func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 // was down.
 func (d *driver) sweep(ctx context.Context) error {
 	known, err := d.known()
+	if err == nil {
+		err = d.complete(ctx)
+	}
 	if err != nil || len(known) == 0 {
 		return err
 	}
@@ -178,6 +182,21 @@ func (d *driver) sweep(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// complete removes what is left of GPUs that claims have shared, where a removal was killed.
+func (d *driver) complete(ctx context.Context) error {
+	all, err := d.all()
+	for _, one := range all {
+		if gpu, shared := strings.CutPrefix(one.name, ofGPU); shared {
+			leave := d.turns.take([]string{gpu})
+			if c, failed := one.read(); failed == nil && len(c.Session) == 0 {
+				err = errors.Join(err, one.destroy(ctx))
+			}
+			leave()
+		}
+	}
+	return err
 }
 
 // The condition of a device of a claim, with its reasons, which are those of the events, too.

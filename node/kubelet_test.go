@@ -199,8 +199,8 @@ func (n *node) remove() {
 	check(n.T, n.client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 	n.await("the pods and their devices are removed", func() bool {
 		left, err := n.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
-		known, failed := n.known()
-		return err == nil && failed == nil && len(left.Items)+len(known) == 0
+		projects, failed := n.all()
+		return err == nil && failed == nil && len(left.Items)+len(projects) == 0
 	})
 	check(n.T, n.client.ResourceV1().ResourceClaims("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 	untouched(n.T, n.projects, n.before)

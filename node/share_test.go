@@ -65,8 +65,9 @@ func TestRemovedHalfway(t *testing.T) {
 		t.Errorf("the second is not removed: %v", err)
 	}
 	check(t, p.write(p.host(), nil))
-	w.unprepareAll(t, first)
+	check(t, w.sweep(context.Background()))
 	w.untouched(t)
+	w.unprepareAll(t, first)
 }
 
 // TestParts: no claim gets a GPU for a part that counts as nothing, or of which the scheduler gave it a part of each of two.

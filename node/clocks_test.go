@@ -43,14 +43,14 @@ func (w *world) pair(t *testing.T, first, second string) string {
 		t.Fatalf("%s has no placement", first)
 	}
 	w.prepareAll(t, one)
-	locked, told := lock(t, w), w.told(t, one)
+	locked, figures := lock(t, w), w.figures(t, one)
 	two := w.placed(t, "second", second, "", one)
 	if two == nil {
 		w.forget(t, one)
 		return fmt.Sprintf("| %s | %s | | | no slice is left | |", first, second)
 	}
 	w.prepareAll(t, two)
-	got := w.told(t, two)
+	got := w.figures(t, two)
 	w.forget(t, two)
 	strict := w.placed(t, "strict", second, `"maxError":"5%",`, one)
 	results, err := w.PrepareResourceClaims(ctx, []*resourceapi.ResourceClaim{strict})
@@ -68,16 +68,16 @@ func (w *world) pair(t *testing.T, first, second string) string {
 	if off := max(got.FP32Ratio, 1/got.FP32Ratio) > 1.0513; off != (refusal != nil) { // an error is |ln ratio|
 		t.Errorf("%s beside %s has %.3f of its rate, and with a limit of 5 %%: %v", second, first, got.FP32Ratio, refusal)
 	}
-	if now := lock(t, w); now != locked || got.ClockMHz != told.ClockMHz {
-		t.Errorf("%s beside %s: the lock was %s and is %s; their statuses have %d and %d MHz", second, first, locked, now, told.ClockMHz, got.ClockMHz)
+	if now := lock(t, w); now != locked || got.ClockMHz != figures.ClockMHz {
+		t.Errorf("%s beside %s: the lock was %s and is %s; their statuses have %d and %d MHz", second, first, locked, now, figures.ClockMHz, got.ClockMHz)
 	}
 	w.prepareAll(t, one) // kubelet asks again
-	if again := w.told(t, one); again != told {
-		t.Errorf("the status of %s was %+v, and beside %s it is %+v", first, told, second, again)
+	if again := w.figures(t, one); again != figures {
+		t.Errorf("the status of %s was %+v, and beside %s it is %+v", first, figures, second, again)
 	}
 	w.forget(t, strict, one)
 	w.untouched(t)
-	return fmt.Sprintf("| %s | %s | %d | %+.1f %% | %+.1f %% | %s |", first, second, told.ClockMHz, 100*(told.FP32Ratio-1), 100*(got.FP32Ratio-1), answer)
+	return fmt.Sprintf("| %s | %s | %d | %+.1f %% | %+.1f %% | %s |", first, second, figures.ClockMHz, 100*(figures.FP32Ratio-1), 100*(got.FP32Ratio-1), answer)
 }
 
 // placed is a claim for a target on the last placement of its profile that leaves room for another claim; nil if there is none.
@@ -108,13 +108,13 @@ func (w *world) placed(t *testing.T, name, targetName, more string, beside *reso
 	return nil
 }
 
-type told struct {
+type claimFigures struct {
 	ClockMHz  int
 	FP32Ratio float64
 }
 
-// told is what the status of a claim has.
-func (w *world) told(t *testing.T, c *resourceapi.ResourceClaim) (now told) {
+// figures is what the status of a claim has.
+func (w *world) figures(t *testing.T, c *resourceapi.ResourceClaim) (now claimFigures) {
 	t.Helper()
 	stored, err := w.client.ResourceV1().ResourceClaims("default").Get(context.Background(), c.Name, metav1.GetOptions{})
 	check(t, err)

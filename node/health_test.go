@@ -52,7 +52,7 @@ func (w *world) state(t *testing.T, device string) (health kubeletplugin.HealthS
 	return health, message, taints
 }
 
-// TestRepair: a slice that was removed, a reboot, and a specification that is missing are found, told and repaired; what cannot
+// TestRepair: a slice that was removed, a reboot, and a specification that is missing are found, repaired and reported; what cannot
 // be repaired taints its device alone.
 func TestRepair(t *testing.T) {
 	w := newWorld(t, "1 x h200")

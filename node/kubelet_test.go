@@ -355,7 +355,7 @@ func (n *node) away(t *testing.T) {
 	}
 }
 
-// rebooted: what a reboot of the host undoes is repaired, and told.
+// rebooted: what a reboot of the host undoes is repaired, and an event reports it.
 func (n *node) rebooted(t *testing.T) {
 	n.run("one", "rtx-2060", 0)
 	n.run("two", "rtx-2060", 0)

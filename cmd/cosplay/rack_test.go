@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+const rackFleet = `
+host "lab" { simulate = "1 x h200" }
+
+session "worker" {
+  count  = 3
+  target = "2060"
+}
+`
+
+// TestRack runs what docs/rack.md says, in its order, on two machines: containers with OpenSSH's server and cosplay.
+func TestRack(t *testing.T) {
+	needEngine(t)
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/rack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("fleet.hcl", rackFleet)
+	for _, program := range []string{"ssh", "scp"} { // the user's configuration, of the test
+		write(program, fmt.Sprintf("#!/bin/sh\nexec /usr/bin/%s -F %s/config \"$@\"\n", program, dir))
+	}
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	write("config", rackMachine(t, dir, "gpu1")+rackMachine(t, dir, "gpu2"))
+	wanted := [][]string{ // of each fence, in this order
+		{"Plan: 3 to create", "Applied: 3 created", "GPU 0: NVIDIA GeForce RTX 2060", "worker-2   RTX 2060"},
+		{"No changes", "nothing was done"},
+		{"No changes", "Applied: 3 created"},
+		{"GPU 0: NVIDIA GeForce RTX 2060"},
+		{"Everything is as it was found", "Everything is as it was found"},
+	}
+	fences := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(fences) != len(wanted) {
+		t.Fatalf("the page has %d pieces of a shell, not %d", len(fences), len(wanted))
+	}
+	for i, fence := range fences {
+		c := bounded(t, "bash", "-c", "set -e\n"+fence[1])
+		c.Dir, c.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		c.Stdin = strings.NewReader("nvidia-smi -L\n") // for the shell in the session
+		out, err := c.CombinedOutput()
+		rest := string(out)
+		if strings.Contains(rest, "exit code") { // of a drift that should be none
+			t.Errorf("%s\n%s", fence[1], out)
+		}
+		for _, one := range wanted[i] {
+			var found bool
+			if _, rest, found = strings.Cut(rest, one); !found || err != nil {
+				t.Fatalf("%s\n%v, without %q:\n%s", fence[1], err, one, out)
+			}
+		}
+	}
+}
+
+// rackMachine starts a machine that accepts the key in a folder, and returns how ssh reaches it.
+func rackMachine(t *testing.T, dir, name string) string {
+	t.Helper()
+	program, err := exec.LookPath("cosplay")
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	docker := func(args ...string) string {
+		out, err := bounded(t, "docker", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("docker %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	const begin = `useradd --create-home --password "*" ada && install -D -o ada -m 600 /key.pub /home/ada/.ssh/authorized_keys &&
+		chown ada /home/ada/.ssh && exec /usr/sbin/sshd -D -e -o "Subsystem=sftp internal-sftp"`
+	id := docker("run", "--detach", "--rm", "--user", "0", "--volume", program+":/usr/local/bin/cosplay:ro",
+		"--volume", filepath.Join(dir, "key.pub")+":/key.pub:ro", "--entrypoint", "sh", "cosplay-test/sshd", "-c", begin)
+	t.Cleanup(func() { docker("rm", "--force", id) })
+	for end := time.Now().Add(hang); !strings.Contains(docker("logs", id), "listening"); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the machine does not start:\n%s", docker("logs", id))
+		}
+	}
+	address := docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id)
+	return fmt.Sprintf("Host %s\n  HostName %s\n  Port 2222\n  User ada\n  IdentityFile %[3]s/key\n  UserKnownHostsFile %[3]s/known\n  StrictHostKeyChecking accept-new\n",
+		name, address, dir)
+}

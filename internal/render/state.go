@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -175,12 +176,13 @@ func (p *page) stateSession(s resource.PriorSession) {
 	add("fit", fmt.Sprintf("at %s: FP32 %s, bandwidth %s, tensor %s", resource.Clock(s.Fit.ClockMHz),
 		fit.Percent(s.Fit.FP32Ratio()), fit.Percent(s.Fit.BandwidthRatio()), times(s.Fit.TensorRatio())))
 	add("runtime", s.Runtime)
+	runsIn := resource.RuntimeNamed(s.Runtime)
 	body := "not created yet"
 	if s.Body != nil {
-		body = shortID(*s.Body)
+		body = cmp.Or(s.Device(), shortID(*s.Body))
 	}
-	add(resource.RuntimeNamed(s.Runtime).Body, body)
-	add("workspace", s.Workspace)
+	add(runsIn.Body, body)
+	add("workspace", given(!slices.Contains(runsIn.Ignores, "workspace"), s.Workspace))
 	add("command", given(len(s.Command), resource.CommandWords(s.Command)))
 	add("compute", s.Compute)
 	add("strict", given(s.Strict, "true"))

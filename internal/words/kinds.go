@@ -31,6 +31,7 @@ func Kind(k diff.Kind) string {
 var kindNames = map[diff.Kind]string{
 	diff.FieldTargetFigures: "target's figures",
 	diff.FieldGPU:           "GPU",
+	diff.FieldProfile:       "slice",
 	diff.FieldWholeGPU:      "GPU",
 	diff.FieldMPS:           "MPS daemon",
 	diff.FieldFitClock:      "clock of the fit",

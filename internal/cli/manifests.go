@@ -41,17 +41,17 @@ Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.
 				return err
 			}
 			planned, diags := p.PlanClusters(namespace)
-			if planned == nil {
+			if planned == nil && !diags.HasErrors() {
 				return errors.New("no host is a Kubernetes cluster. Fix: add kubernetes = \"cluster.json\" to a host block, with the output of " + kubernetes.Command)
 			}
-			if on := planned.Hosts(); len(on) > 1 {
-				return fmt.Errorf("the sessions are on the clusters %s, and manifests are of one. Fix: keep a project for each cluster", prose.And(on))
-			}
-			if !pin {
+			if planned != nil && !pin {
 				diags = append(diags, planned.ClassErrors()...)
 			}
 			if diags = slices.Concat(p.warnings, diags); diags.HasErrors() {
 				return inv.refuse(diags, p.files)
+			}
+			if on := planned.Hosts(); len(on) > 1 {
+				return fmt.Errorf("the sessions are on the clusters %s, and manifests are of one. Fix: keep a project for each cluster", prose.And(on))
 			}
 			text, err := planned.Manifests(pin)
 			if err != nil {

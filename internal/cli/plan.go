@@ -131,6 +131,11 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 	if changes {
 		var diags hcl.Diagnostics
 		clusters, diags = p.PlanClusters(o.namespace)
+		if clusters == nil && len(p.Intent.Hosts) > 0 { // the plan is for apply, which needs no file of a cluster
+			for _, d := range diags {
+				d.Severity = hcl.DiagWarning
+			}
+		}
 		p.warnings = append(p.warnings, diags...)
 	}
 	outlook, view, err := inv.outlook(ctx, p, o.aim)

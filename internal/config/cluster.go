@@ -8,20 +8,6 @@ import (
 	"cosplay/internal/prose"
 )
 
-// hostKubernetes reads the path of a captured cluster.
-func hostKubernetes(h *Host, v value) {
-	path, ok := v.path()
-	if !ok {
-		return
-	}
-	if err := v.l.Cluster(path); err != nil {
-		summary, detail := explain(err, "cannot plan for the cluster of "+path)
-		v.wrong(summary, "%s", detail)
-		return
-	}
-	h.Kubernetes = path
-}
-
 // checkCluster refuses what a block says of a cluster that cosplay cannot change.
 func (l *loader) checkCluster(h Host) {
 	for _, a := range hostSchema.Attributes {

@@ -48,12 +48,6 @@ func options() config.Options {
 		},
 		Target:  catalog.Target,
 		Catalog: catalog.Targets, Derive: catalog.Derive, Capabilities: catalog.Capabilities,
-		Cluster: func(path string) error {
-			if path != "/project/cluster.json" {
-				return fmt.Errorf("%s does not exist. Fix: write it with kubectl", path)
-			}
-			return nil
-		},
 		Simulate: func(spec string) error {
 			if !simulation.MatchString(spec) {
 				return fmt.Errorf("%q does not say which GPUs to simulate; write it like \"8 x h200\"", spec)

@@ -16,7 +16,7 @@ import (
 // hostAttributes has a reader for each attribute of a host block.
 var hostAttributes = map[string]func(*Host, value){
 	"simulate":   hostSimulate,
-	"kubernetes": hostKubernetes,
+	"kubernetes": into(value.path, func(h *Host) *string { return &h.Kubernetes }),
 	"compute":    into(oneOf, func(h *Host) *string { return &h.Compute }),
 	"nvml":       into(value.path, func(h *Host) *string { return &h.NVML }),
 	"runtime":    into(oneOf, func(h *Host) *string { return &h.Runtime }),

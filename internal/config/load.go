@@ -56,9 +56,6 @@ type Options struct {
 	Capabilities func() []string
 
 	Simulate func(spec string) error
-
-	// Cluster returns what is wrong with the file of a captured cluster.
-	Cluster func(path string) error
 }
 
 // Unwritten is the name of a file that cosplay generates. Diagnostics do not mention places in it.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 
@@ -19,40 +18,27 @@ import (
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
+	"cosplay/internal/terminal"
 )
 
-// clusterError says what is wrong with the file of a cluster.
-type clusterError struct{ path, why string }
-
-func (e *clusterError) Error() string   { return e.path + " " + e.why }
-func (e *clusterError) Summary() string { return "cannot plan for the cluster of " + e.path }
-func (e *clusterError) Detail() string  { return prose.Stop(e.Error()) }
-
-// readCluster reads the file of a cluster, once.
-func (p *Project) readCluster(path string) error {
+// readCluster reads the file of a cluster.
+func (l *Fleet) readCluster(path string) (kubernetes.Cluster, error) {
 	shown := path
-	if inside, err := filepath.Rel(p.Dir, path); err == nil && filepath.IsLocal(inside) {
+	if inside, err := filepath.Rel(l.Machine.Dir, path); err == nil && filepath.IsLocal(inside) {
 		shown = inside
-	}
-	if _, read := p.captured[path]; read {
-		return nil
 	}
 	data, _, err := durable.ReadOwned(path, kubernetes.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &clusterError{shown, fmt.Sprintf("does not exist. Fix: %s > %s", kubernetes.Command, shown)}
+		return kubernetes.Cluster{}, fmt.Errorf("%s does not exist. Fix: %s > %s", shown, kubernetes.Command, terminal.ShellWord(shown))
 	}
 	if err != nil {
-		return &clusterError{shown, "cannot be read: " + err.Error()}
+		return kubernetes.Cluster{}, fmt.Errorf("%s cannot be read: %w. Fix: write it again: %s", shown, err, kubernetes.Command)
 	}
-	captured, err := kubernetes.Decode(data)
+	c, err := kubernetes.Decode(data)
 	if err != nil {
-		return &clusterError{shown, err.Error()}
+		return c, fmt.Errorf("%s %w", shown, err)
 	}
-	if p.captured == nil {
-		p.captured = map[string]kubernetes.Cluster{}
-	}
-	p.captured[path] = captured
-	return nil
+	return c, nil
 }
 
 // checkClusters checks what the configuration says of clusters, and that the command is one for a project that has nothing
@@ -83,24 +69,20 @@ func (l *Fleet) OnCluster(names ...string) error {
 	return nil
 }
 
-// worlds are the clusters as placement sees them.
-type worlds map[string]kubernetes.World
-
-func (l *Fleet) worlds(namespace string) worlds {
-	all, names := worlds{}, kubernetes.Names(l.Clusters.Sessions)
+// worlds are the clusters as placement sees them, by host. Diagnostics have an error for each whose file cannot be used.
+func (l *Fleet) worlds(namespace string) (all map[string]kubernetes.World, diags hcl.Diagnostics) {
+	all = map[string]kubernetes.World{}
+	names := kubernetes.Names(l.Clusters.Sessions)
 	for _, h := range l.Clusters.Hosts {
+		captured, err := l.readCluster(h.Kubernetes)
+		if err != nil {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: h.Ranges.Of("kubernetes"), Summary: fmt.Sprintf("cannot plan for the cluster %q", h.Name),
+				Detail: err.Error()}) // it ends with a command to copy
+		}
 		sessions := prose.Only(l.Clusters.Sessions, func(s config.Session) bool { return s.Host == h.Name })
-		all[h.Name] = l.captured[h.Kubernetes].World(h.Name, sessions, names, namespace)
+		all[h.Name] = captured.World(h.Name, sessions, names, namespace)
 	}
-	return all
-}
-
-// hosts are those of the worlds, by name.
-func (w worlds) hosts() (all []resource.Host) {
-	for _, name := range slices.Sorted(maps.Keys(w)) {
-		all = append(all, w[name].Host)
-	}
-	return all
+	return all, diags
 }
 
 // ClusterPlan is where the sessions of clusters would run.
@@ -111,19 +93,25 @@ type ClusterPlan struct {
 	LeftOut []string // what is not used, in sentences without a full stop
 }
 
-// PlanClusters places the sessions of all clusters together; nil without clusters. Diagnostics have an error for each that
-// does not fit.
+// PlanClusters places the sessions of all clusters together; nil without clusters, and where a file cannot be used.
+// Diagnostics have an error for each of these, or for each session that does not fit.
 func (l *Fleet) PlanClusters(namespace string) (*ClusterPlan, hcl.Diagnostics) {
 	if l.Clusters == nil {
 		return nil, nil
 	}
-	all := l.worlds(namespace)
-	prior, live := resource.Prior{}, resource.Live{Hosts: all.hosts()}
+	all, diags := l.worlds(namespace)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	var (
+		prior resource.Prior
+		live  resource.Live
+	)
 	c := &ClusterPlan{Fleet: kubernetes.Fleet{Sessions: l.Clusters.Sessions, Placed: map[resource.Address]resource.Slice{}, Worlds: all,
 		Names: kubernetes.Names(l.Clusters.Sessions), Namespace: namespace}}
-	for _, h := range live.Hosts {
+	for _, h := range l.Clusters.Hosts {
 		w := all[h.Name]
-		prior.Sessions = append(prior.Sessions, w.Kept...)
+		prior.Sessions, live.Hosts = append(prior.Sessions, w.Kept...), append(live.Hosts, w.Host)
 		c.Live.Hosts = append(c.Live.Hosts, w.Shown())
 		c.LeftOut = append(c.LeftOut, w.LeftOut...)
 	}

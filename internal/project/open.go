@@ -170,7 +170,7 @@ func (p *Project) reading() config.Options {
 	return config.Options{Begin: begin, Timestamp: p.timestamp, Dir: p.Dir, Home: machine.HomeDir(), Inputs: p.inputs,
 		MayMiss: p.options.HostsOnly || p.options.ReadOnly, HostsMayMiss: p.options.ReadOnly, Version: p.Store.Version,
 		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Derive: catalog.Derive,
-		Capabilities: catalog.Capabilities, Simulate: p.checkSimulate, Cluster: p.readCluster}
+		Capabilities: catalog.Capabilities, Simulate: p.checkSimulate}
 }
 
 // OpenForRecovery opens a project even if its configuration is not valid: with the hosts

@@ -3,6 +3,7 @@ package project
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -315,9 +316,16 @@ func (l *Fleet) Hardware(ctx context.Context) (resource.Live, error) {
 		sources = append(sources, h.Hardware())
 	}
 	live, err := observe.Read(ctx, sources, machine.Complete)
-	if l.Clusters != nil && err == nil {
-		live.Hosts = append(live.Hosts, l.worlds(kubernetes.DefaultNamespace).hosts()...)
-		slices.SortFunc(live.Hosts, func(a, b resource.Host) int { return strings.Compare(a.Name, b.Name) })
+	if l.Clusters == nil || err != nil {
+		return live, err
 	}
+	all, diags := l.worlds(kubernetes.DefaultNamespace)
+	if len(sources) == 0 && diags.HasErrors() {
+		return live, errors.New(diags[0].Detail)
+	}
+	for _, w := range all { // one whose file cannot be used has no GPUs
+		live.Hosts = append(live.Hosts, w.Host)
+	}
+	slices.SortFunc(live.Hosts, func(a, b resource.Host) int { return strings.Compare(a.Name, b.Name) })
 	return live, err
 }

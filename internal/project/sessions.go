@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"cosplay/internal/config"
-	"cosplay/internal/kubernetes"
 	"cosplay/internal/machine"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -23,8 +22,7 @@ type Fleet struct {
 	Intent  *config.Intent // without clusters and their sessions
 	Machine *machine.Machine
 
-	Clusters *config.Intent                // the clusters with their sessions, which cosplay only plans; nil without any
-	captured map[string]kubernetes.Cluster // by path of the file
+	Clusters *config.Intent // the clusters with their sessions, which cosplay only plans; nil without any
 }
 
 // Host finds the block of a host.

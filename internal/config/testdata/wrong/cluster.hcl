@@ -6,9 +6,6 @@ host "a" {
 host "b" {
   kubernetes = "cluster.json"
 }
-host "c" {
-  kubernetes = "missing.json"
-}
 session "worker" {
   host   = "b"
   target = "2060"

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,10 +15,7 @@ import (
 )
 
 func manifestsCommand(inv *invocation) *cobra.Command {
-	var (
-		namespace string
-		pin       bool
-	)
+	var pin bool
 	cmd := &cobra.Command{
 		Use:   "manifests",
 		Short: "Print the sessions of Kubernetes clusters as manifests",
@@ -28,10 +24,8 @@ func manifestsCommand(inv *invocation) *cobra.Command {
 Without --pin, pods name the class of their target, and the scheduler chooses GPU and slice. With --pin, each session has a claim for the GPU, the slice and the node that the plan has for it: sessions are packed on as few GPUs as plan shows. A session whose claim the cluster has already stays in place.
 
 Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.`,
-		Example: `  cosplay manifests --pin --namespace lab | kubectl apply -f -`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			return cmp.Or(noArgs(cmd, args), kubernetes.CheckNamespace(namespace))
-		},
+		Example: `  cosplay manifests --pin | kubectl apply -f -`,
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if inv.json {
 				return errors.New("manifests are YAML. Fix: leave --json out; cosplay plan --json has the fits")
@@ -40,7 +34,7 @@ Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.
 			if err != nil {
 				return err
 			}
-			planned, diags := p.PlanClusters(namespace)
+			planned, diags := p.PlanClusters()
 			if planned == nil && !diags.HasErrors() {
 				return errors.New("no host is a Kubernetes cluster. Fix: add kubernetes = \"cluster.json\" to a host block, with the output of " + kubernetes.Command)
 			}
@@ -63,13 +57,8 @@ Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.
 			return err
 		},
 	}
-	namespaceFlag(cmd, &namespace)
 	cmd.Flags().BoolVar(&pin, "pin", false, "bind each session to the GPU, the slice and the node that the plan has for it")
 	return cmd
-}
-
-func namespaceFlag(cmd *cobra.Command, namespace *string) {
-	cmd.Flags().StringVar(namespace, "namespace", kubernetes.DefaultNamespace, "`name` of the namespace of sessions of Kubernetes clusters; claims of other namespaces are foreign")
 }
 
 // clustersView is the view of a plan for clusters; nil without any.
@@ -77,10 +66,6 @@ func (inv *invocation) clustersView(c *project.ClusterPlan) *render.ClustersView
 	if c == nil {
 		return nil
 	}
-	next := inv.flags()
-	if of := c.Fleet.Namespace; of != kubernetes.DefaultNamespace {
-		next = append(next, "--namespace", of)
-	}
-	return &render.ClustersView{Live: c.Live, Plan: c.Plan, LeftOut: c.LeftOut, Next: next,
+	return &render.ClustersView{Live: c.Live, Plan: c.Plan, LeftOut: c.LeftOut, Next: inv.flags(),
 		Node: func(gpu resource.GPUKey) string { return c.Fleet.Worlds[gpu.Host].GPU(gpu.UUID).Node }}
 }

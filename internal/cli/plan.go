@@ -17,7 +17,6 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
-	"cosplay/internal/kubernetes"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
@@ -36,7 +35,7 @@ func planCommand(inv *invocation) *cobra.Command {
 
 Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), kubernetes.CheckNamespace(o.namespace), o.check(inv.json))
+			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), o.check(inv.json))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
@@ -47,7 +46,6 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only search for drift")
 	aimFlags(flags, &o.aim)
 	flags.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is drift or a change")
-	namespaceFlag(cmd, &o.namespace)
 	o.stepFlags.flags(flags)
 	flags.Lookup("parallelism").Usage = "`number` of steps at a time of an apply; without effect here, a plan runs no steps"
 	inv.planFlags(flags)
@@ -89,7 +87,6 @@ type planOptions struct {
 	quiet     bool // and so does standard error
 	alerts    alertOptions
 	metrics   string // file
-	namespace string // of sessions of clusters
 }
 
 // check refuses flags that contradict each other.
@@ -130,7 +127,7 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 	var clusters *project.ClusterPlan
 	if changes {
 		var diags hcl.Diagnostics
-		clusters, diags = p.PlanClusters(o.namespace)
+		clusters, diags = p.PlanClusters()
 		if clusters == nil && len(p.Intent.Hosts) > 0 { // the plan is for apply, which needs no file of a cluster
 			for _, d := range diags {
 				d.Severity = hcl.DiagWarning

@@ -1,17 +1,27 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 )
+
+var labelForm = pattern.Of(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// namespace reads the name of a namespace of Kubernetes.
+func (v value) namespace() (string, bool) {
+	name, ok := v.text()
+	return name, ok && v.typed(labelForm().MatchString(name), fmt.Sprintf("%q cannot be the name of a namespace", name), "Write small letters, digits and hyphens, at most 63.")
+}
 
 // checkCluster refuses what a block says of a cluster that cosplay cannot change.
 func (l *loader) checkCluster(h Host) {
 	for _, a := range hostSchema.Attributes {
-		if a.Name != "kubernetes" && h.Ranges.has(a.Name) {
+		if a.Name != "kubernetes" && a.Name != "namespace" && h.Ranges.has(a.Name) {
 			l.complain(h.Ranges.At(a.Name), fmt.Sprintf("a host with kubernetes has no %q", a.Name),
 				"cosplay plans for the cluster and changes nothing on it: cosplay-node on each node does. Remove this line, or kubernetes.")
 		}
@@ -32,7 +42,7 @@ func (i *Intent) Apart() (applied, clusters *Intent) {
 	rest, all := *i, &Intent{Variables: i.Variables, Missed: i.Missed, Files: i.Files, l: i.l}
 	rest.Hosts, all.Hosts = halves(i.Hosts, Host.cluster)
 	for n := range all.Hosts {
-		all.Hosts[n].Runtime = KubernetesRuntime
+		all.Hosts[n].Runtime, all.Hosts[n].Namespace = KubernetesRuntime, cmp.Or(all.Hosts[n].Namespace, "default")
 	}
 	rest.Sessions, all.Sessions = halves(i.Sessions, func(s Session) bool { return all.Host(s.Host) != nil })
 	return &rest, all

@@ -17,6 +17,7 @@ import (
 var hostAttributes = map[string]func(*Host, value){
 	"simulate":   hostSimulate,
 	"kubernetes": into(value.path, func(h *Host) *string { return &h.Kubernetes }),
+	"namespace":  into(value.namespace, func(h *Host) *string { return &h.Namespace }),
 	"compute":    into(oneOf, func(h *Host) *string { return &h.Compute }),
 	"nvml":       into(value.path, func(h *Host) *string { return &h.NVML }),
 	"runtime":    into(oneOf, func(h *Host) *string { return &h.Runtime }),
@@ -85,6 +86,9 @@ func (l *loader) checkReach(h Host) {
 	if h.Ranges.has("kubernetes") {
 		l.checkCluster(h)
 		return
+	}
+	if h.Ranges.has("namespace") {
+		l.complain(h.Ranges.At("namespace"), `"namespace" is only for a Kubernetes cluster`, "Remove this line, or add kubernetes.")
 	}
 	if h.Ranges.has("simulate") {
 		if h.Ranges.has("nvml") {

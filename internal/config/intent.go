@@ -37,6 +37,7 @@ type Host struct {
 	Name             string        `json:"name"`
 	Simulate         string        `json:"simulate,omitempty"`   // what to simulate: "8 x h200"; "" is real hardware
 	Kubernetes       string        `json:"kubernetes,omitempty"` // absolute path of a captured cluster; "" is a machine
+	Namespace        string        `json:"namespace,omitempty"`  // of the sessions of a cluster
 	Compute          string        `json:"compute,omitempty"`    // "" where the block has none; only of a simulated host
 	NVML             string        `json:"nvml,omitempty"`       // absolute path of the NVML library; "" is the system's
 	Runtime          string        `json:"runtime"`              // RuntimeAuto, or the name of a registered one

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cosplay/internal/config"
 	"cosplay/internal/kubernetes"
 	"cosplay/internal/projecttest"
 )
@@ -131,7 +132,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := kubernetes.Decode(data)
 		if err == nil {
-			c.World("cluster", nil, nil, "default").Shown()
+			c.World(config.Host{Name: "cluster"}, nil, nil).Shown()
 		}
 	})
 }

@@ -2,8 +2,6 @@
 // sessions as manifests. Pure, and without a client of the API.
 package kubernetes
 
-import "fmt"
-
 // What cosplay-node calls its things.
 const (
 	driver        = "gpu.cosplay.dev"     // the DRA driver, and the domain of its attributes
@@ -15,17 +13,6 @@ const (
 	appName       = "app.kubernetes.io/name"
 	claimOfDevice = "gpu" // what a pod calls its claim, and a claim its request
 )
-
-// DefaultNamespace is that of manifests without another.
-const DefaultNamespace = "default"
-
-// CheckNamespace reports a name that no namespace can have.
-func CheckNamespace(name string) error {
-	if !labelForm().MatchString(name) {
-		return fmt.Errorf("--namespace: %.80q cannot be the name of a namespace. Write small letters, digits and hyphens, at most 63", name)
-	}
-	return nil
-}
 
 // parameters are the opaque parameters of a claim, as cosplay-node reads them.
 type parameters struct {

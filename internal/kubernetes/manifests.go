@@ -52,12 +52,11 @@ func digest(text string) string {
 
 // Fleet is what manifests are written of.
 type Fleet struct {
-	Sessions  []config.Session // of all clusters, by address
-	Placed    map[resource.Address]resource.Slice
-	Worlds    map[string]World // by host
-	Names     map[resource.Address]string
-	Namespace string
-	Pin       bool // each session has a claim for its placement
+	Sessions []config.Session // of all clusters, by address
+	Placed   map[resource.Address]resource.Slice
+	Worlds   map[string]World // by host
+	Names    map[resource.Address]string
+	Pin      bool // each session has a claim for its placement
 }
 
 // Manifests are the documents of a fleet as YAML: a Deployment for each session, with Pin after its ResourceClaim.
@@ -102,7 +101,7 @@ func (f Fleet) claim(s config.Session) (name string, object fields, raw []byte) 
 	}
 	name = f.Names[s.Address] + "-" + digest(expression+string(raw))
 	return name, fields{{"apiVersion", "resource.k8s.io/v1"}, {"kind", "ResourceClaim"},
-		{"metadata", fields{{"name", name}, {"namespace", f.Namespace}, {"labels", fields{{managedBy, text(plainClass)}}}, {"annotations", annotations(s)}}},
+		{"metadata", fields{{"name", name}, {"namespace", f.namespace(s)}, {"labels", fields{{managedBy, text(plainClass)}}}, {"annotations", annotations(s)}}},
 		{"spec", fields{{"devices", fields{
 			{"requests", []fields{{{"name", claimOfDevice}, {"exactly", fields{
 				{"deviceClassName", plainClass}, {"selectors", []fields{{{"cel", fields{{"expression", text(expression)}}}}}},
@@ -110,6 +109,8 @@ func (f Fleet) claim(s config.Session) (name string, object fields, raw []byte) 
 			{"config", []fields{{{"opaque", fields{{"driver", driver}, {"parameters", text("")}}}}}}, // see withParameters
 		}}}}}, raw
 }
+
+func (f Fleet) namespace(s config.Session) string { return f.Worlds[s.Host].namespace }
 
 // at is the GPU of a session as its node calls it.
 func (f Fleet) at(s config.Session) GPU { return f.Worlds[s.Host].GPU(f.Placed[s.Address].GPU) }
@@ -124,7 +125,7 @@ func (f Fleet) deployment(s config.Session, claim string) fields {
 	}
 	pod = append(pod, field{"containers", []fields{containerOf(s, claim != "")}})
 	return fields{{"apiVersion", "apps/v1"}, {"kind", "Deployment"},
-		{"metadata", fields{{"name", name}, {"namespace", f.Namespace}, {"labels", labels}, {"annotations", annotations(s)}}},
+		{"metadata", fields{{"name", name}, {"namespace", f.namespace(s)}, {"labels", labels}, {"annotations", annotations(s)}}},
 		{"spec", fields{{"replicas", 1}, {"strategy", fields{{"type", "Recreate"}}}, {"selector", fields{{"matchLabels", labels}}},
 			{"template", fields{{"metadata", fields{{"labels", labels}, {"annotations", annotations(s)}}}, {"spec", pod}}}}}}
 }

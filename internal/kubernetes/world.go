@@ -19,13 +19,14 @@ type World struct {
 	Kept    []resource.PriorSession
 	LeftOut []string
 
-	gpus map[string]*GPU // by the name that the host has for them
+	namespace string
+	gpus      map[string]*GPU // by the name that the host has for them
 }
 
-// World fits a cluster to the sessions of a host block. Claims in a namespace that these were written for are theirs, and
+// World fits a cluster to the sessions of a host block. Claims in its namespace that were written for these are theirs, and
 // all others are foreign.
-func (c Cluster) World(host string, sessions []config.Session, names map[resource.Address]string, namespace string) World {
-	w := World{Host: resource.Host{Name: host, Runtime: config.KubernetesRuntime}, LeftOut: slices.Clone(c.LeftOut), gpus: map[string]*GPU{}}
+func (c Cluster) World(host config.Host, sessions []config.Session, names map[resource.Address]string) World {
+	w := World{Host: resource.Host{Name: host.Name, Runtime: config.KubernetesRuntime}, LeftOut: slices.Clone(c.LeftOut), namespace: host.Namespace, gpus: map[string]*GPU{}}
 	w.Host.GPUs = make([]resource.GPU, 0, len(c.GPUs))
 	count := map[string]int{}
 	for _, g := range c.GPUs {
@@ -38,14 +39,14 @@ func (c Cluster) World(host string, sessions []config.Session, names map[resourc
 			key += "@" + g.Node
 		}
 		w.gpus[key] = g
-		w.Host.GPUs = append(w.Host.GPUs, g.read(host, key, i))
+		w.Host.GPUs = append(w.Host.GPUs, g.read(host.Name, key, i))
 		if len(g.taken) > 0 {
 			w.Host.Ledger = append(w.Host.Ledger, g.page(key))
 		}
 	}
 	slices.SortFunc(w.Host.Ledger, func(a, b resource.Page) int { return strings.Compare(a.UUID, b.UUID) })
 	w.Host.Index()
-	w.keep(sessions, names, namespace)
+	w.keep(sessions, names)
 	w.drop()
 	return w
 }
@@ -81,26 +82,26 @@ func (g *GPU) page(key string) resource.Page {
 }
 
 // keep finds the sessions that have their devices already.
-func (w *World) keep(sessions []config.Session, names map[resource.Address]string, namespace string) {
+func (w *World) keep(sessions []config.Session, names map[resource.Address]string) {
 	live := resource.Live{Hosts: []resource.Host{w.Host}}
 	for _, s := range sessions {
 		want, diags := resolve.Request(s, live)
 		if diags.HasErrors() {
 			continue // the plan refuses it
 		}
-		if kept, is := w.kept(s, names[s.Address], namespace); is {
+		if kept, is := w.kept(s, names[s.Address]); is {
 			kept.Request = want
 			w.Kept = append(w.Kept, kept)
 		}
 	}
 }
 
-func (w *World) kept(s config.Session, name, namespace string) (resource.PriorSession, bool) {
+func (w *World) kept(s config.Session, name string) (resource.PriorSession, bool) {
 	address := s.Address.String()
 	for _, gpu := range w.Host.GPUs {
 		g := w.gpus[gpu.UUID]
 		for n, a := range g.taken {
-			if a.claim.namespace != namespace || !a.claim.isOf(s, address, name) || !a.suits(s, gpu) {
+			if a.claim.namespace != w.namespace || !a.claim.isOf(s, address, name) || !a.suits(s, gpu) {
 				continue
 			}
 			kept := resource.PriorSession{Session: resource.Session{Address: s.Address, ID: resource.SessionID(s.Address), Target: s.Target, Runtime: config.KubernetesRuntime,

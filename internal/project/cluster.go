@@ -70,7 +70,7 @@ func (l *Fleet) OnCluster(names ...string) error {
 }
 
 // worlds are the clusters as placement sees them, by host. Diagnostics have an error for each whose file cannot be used.
-func (l *Fleet) worlds(namespace string) (all map[string]kubernetes.World, diags hcl.Diagnostics) {
+func (l *Fleet) worlds() (all map[string]kubernetes.World, diags hcl.Diagnostics) {
 	all = map[string]kubernetes.World{}
 	names := kubernetes.Names(l.Clusters.Sessions)
 	for _, h := range l.Clusters.Hosts {
@@ -80,7 +80,7 @@ func (l *Fleet) worlds(namespace string) (all map[string]kubernetes.World, diags
 				Detail: err.Error()}) // it ends with a command to copy
 		}
 		sessions := prose.Only(l.Clusters.Sessions, func(s config.Session) bool { return s.Host == h.Name })
-		all[h.Name] = captured.World(h.Name, sessions, names, namespace)
+		all[h.Name] = captured.World(h, sessions, names)
 	}
 	return all, diags
 }
@@ -95,11 +95,11 @@ type ClusterPlan struct {
 
 // PlanClusters places the sessions of all clusters together; nil without clusters, and where a file cannot be used.
 // Diagnostics have an error for each of these, or for each session that does not fit.
-func (l *Fleet) PlanClusters(namespace string) (*ClusterPlan, hcl.Diagnostics) {
+func (l *Fleet) PlanClusters() (*ClusterPlan, hcl.Diagnostics) {
 	if l.Clusters == nil {
 		return nil, nil
 	}
-	all, diags := l.worlds(namespace)
+	all, diags := l.worlds()
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -108,7 +108,7 @@ func (l *Fleet) PlanClusters(namespace string) (*ClusterPlan, hcl.Diagnostics) {
 		live  resource.Live
 	)
 	c := &ClusterPlan{Fleet: kubernetes.Fleet{Sessions: l.Clusters.Sessions, Placed: map[resource.Address]resource.Slice{}, Worlds: all,
-		Names: kubernetes.Names(l.Clusters.Sessions), Namespace: namespace}}
+		Names: kubernetes.Names(l.Clusters.Sessions)}}
 	for _, h := range l.Clusters.Hosts {
 		w := all[h.Name]
 		prior.Sessions, live.Hosts = append(prior.Sessions, w.Kept...), append(live.Hosts, w.Host)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cosplay/internal/kubernetes"
 	"cosplay/internal/project"
 	"cosplay/internal/projecttest"
 )
@@ -40,7 +39,7 @@ func openCluster(t testing.TB, c *projecttest.Cluster, sessions string) *project
 
 func manifests(t testing.TB, p *project.Project, pin bool) (string, *project.ClusterPlan) {
 	t.Helper()
-	planned, diags := p.PlanClusters(kubernetes.DefaultNamespace)
+	planned, diags := p.PlanClusters()
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
@@ -168,15 +167,13 @@ session "worker" {
   command = ["python", "train.py"]
 }
 `)
-	if _, diags := p.PlanClusters(kubernetes.DefaultNamespace); !diags.HasErrors() || !strings.Contains(diags.Error(), "does not fit") {
+	if _, diags := p.PlanClusters(); !diags.HasErrors() || !strings.Contains(diags.Error(), "does not fit") {
 		t.Errorf("701 sessions: %v", diags)
 	}
 }
 
-// TestManifestsStay: sessions whose claims the cluster has stay where they are, in the same namespace and as long as their
-// blocks ask for the same; all other claims are foreign.
-func TestManifestsStay(t *testing.T) {
-	const worker = `
+// worker is a session of a cluster.
+const worker = `
 session "worker" {
   host    = "cluster"
   target  = "2060"
@@ -184,12 +181,44 @@ session "worker" {
   command = ["train"]
 }
 `
+
+// own gives a device to the claim that cosplay wrote for a session.
+func own(c *projecttest.Cluster, session, namespace, target, node, device string) {
+	o := c.Take(session, node, device)
+	o["metadata"] = projecttest.Object{"name": session + "-12345678", "namespace": namespace, "labels": projecttest.Object{"app.kubernetes.io/managed-by": "cosplay"},
+		"annotations": projecttest.Object{"cosplay.dev/session": "session." + session}}
+	o["spec"] = projecttest.Object{"devices": projecttest.Object{"config": []any{projecttest.Object{"opaque": projecttest.Object{"driver": "gpu.cosplay.dev",
+		"parameters": projecttest.Object{"apiVersion": "gpu.cosplay.dev/v1alpha1", "kind": "Session", "target": target}}}}}}
+}
+
+// TestNamespace: validate plans for the namespace of the manifests, in which the session has its place on a full cluster.
+func TestNamespace(t *testing.T) {
+	c := projecttest.NewCluster(1, "h200")
+	for slot := range 7 {
+		session := "other"
+		if slot == 2 {
+			session = "worker"
+		}
+		own(c, session, "lab", "rtx-2060", "n1", fmt.Sprintf("gpu-0-1g-18gb-%d", slot))
+	}
+	dir := projecttest.New(t, strings.Replace(clustered, `{ kubernetes = "cluster.json" }`, "{\n  kubernetes = \"cluster.json\"\n  namespace = \"lab\"\n}", 1)+worker)
+	if err := os.WriteFile(filepath.Join(dir, "cluster.json"), c.JSON(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := projecttest.Open(t, dir)
+	if diags, err := p.Foresee(); err != nil || diags.HasErrors() {
+		t.Error(diags, err)
+	}
+	if text, _ := manifests(t, p, true); !strings.Contains(text, "placement == 2") || strings.Count(text, "namespace: lab") != 2 {
+		t.Error(text)
+	}
+}
+
+// TestManifestsStay: sessions whose claims the cluster has stay where they are, in the same namespace and as long as their
+// blocks ask for the same; all other claims are foreign.
+func TestManifestsStay(t *testing.T) {
 	own := func(c *projecttest.Cluster, namespace, target string) {
-		o := c.Take("worker-12345678", "n3", "gpu-0-1g-18gb-2")
-		o["metadata"] = projecttest.Object{"name": "worker-12345678", "namespace": namespace, "labels": projecttest.Object{"app.kubernetes.io/managed-by": "cosplay"},
-			"annotations": projecttest.Object{"cosplay.dev/session": "session.worker"}}
-		o["spec"] = projecttest.Object{"devices": projecttest.Object{"config": []any{projecttest.Object{"opaque": projecttest.Object{"driver": "gpu.cosplay.dev",
-			"parameters": projecttest.Object{"apiVersion": "gpu.cosplay.dev/v1alpha1", "kind": "Session", "target": target}}}}}}
+		own(c, "worker", namespace, target, "n3", "gpu-0-1g-18gb-2")
 	}
 	ofPod := func(pod, class string) func(*projecttest.Cluster) {
 		return func(c *projecttest.Cluster) {

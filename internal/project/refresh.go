@@ -14,7 +14,6 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
-	"cosplay/internal/kubernetes"
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
 	"cosplay/internal/plan"
@@ -319,7 +318,7 @@ func (l *Fleet) Hardware(ctx context.Context) (resource.Live, error) {
 	if l.Clusters == nil || err != nil {
 		return live, err
 	}
-	all, diags := l.worlds(kubernetes.DefaultNamespace)
+	all, diags := l.worlds()
 	if len(sources) == 0 && diags.HasErrors() {
 		return live, errors.New(diags[0].Detail)
 	}

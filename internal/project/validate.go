@@ -8,7 +8,6 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
-	"cosplay/internal/kubernetes"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/resolve"
@@ -21,7 +20,7 @@ func (p *Project) Foresee() (hcl.Diagnostics, error) {
 	if len(p.Intent.Missed) > 0 {
 		return nil, nil
 	}
-	_, clustered := p.PlanClusters(kubernetes.DefaultNamespace)
+	_, clustered := p.PlanClusters()
 	intent := &config.Intent{Files: p.Intent.Files}
 	var live resource.Live
 	for _, h := range p.Intent.Hosts {

@@ -5,6 +5,11 @@ host "a" {
 }
 host "b" {
   kubernetes = "cluster.json"
+  namespace  = "Lab"
+}
+host "c" {
+  simulate  = "1 x h200"
+  namespace = "lab"
 }
 session "worker" {
   host   = "b"

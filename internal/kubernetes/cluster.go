@@ -18,7 +18,7 @@ import (
 // Cluster is what cosplay-node published of the GPUs of a cluster, and what of them is allocated.
 type Cluster struct {
 	GPUs    []GPU    // by node and index
-	LeftOut []string // what is not used, each as a sentence without a full stop
+	LeftOut []string // what gets no new session, each as a sentence without a full stop
 }
 
 // GPU is a GPU of a node.
@@ -26,9 +26,12 @@ type GPU struct {
 	Node     string
 	Index    int
 	UUID     string
-	Model    resource.Model // of the catalog, with the profiles and placements that the node offers
+	Model    resource.Model // of the catalog
 	ClockMHz int
+	devices  []device
 	taken    []allocation
+	closed   bool // no new session gets any of it
+	lost     bool // no session keeps any of it
 }
 
 // allocation is a device that a claim has.
@@ -36,17 +39,6 @@ type allocation struct {
 	device
 	claim claim
 }
-
-// claim says whose a claim is.
-type claim struct {
-	namespace, name string
-	session         string // the address of the session that cosplay wrote it for
-	pod             string // for which Kubernetes made it, from the pod's limits
-	class           string
-	parameters      string
-}
-
-func (c claim) String() string { return fmt.Sprintf("%s/%s", c.namespace, c.name) }
 
 // device is a placement of a GPU, as a node publishes it.
 type device struct {
@@ -58,7 +50,8 @@ type device struct {
 	start   int
 	size    int // in memory slices
 	clock   int
-	refused bool // it has a taint
+	closed  bool // it has a taint: no new session gets it
+	lost    bool // its pods are evicted
 }
 
 // Decode reads what Command printed. The error says what is wrong with the file, to follow its name.
@@ -92,19 +85,19 @@ func form(what, text string, of func() *regexp.Regexp) error {
 }
 
 func assemble(o objects) (c Cluster, err error) {
-	unusable := map[string]string{} // why no session is planned on a node, by its name
+	closed := map[string]string{} // why no new session is planned on a node, by its name
 	for _, n := range o.nodes {
-		if _, twice := unusable[n.Metadata.Name]; twice {
+		if _, twice := closed[n.Metadata.Name]; twice {
 			return c, fmt.Errorf("node %.80q is there twice", n.Metadata.Name)
 		}
 		if err := form("the name of a node", n.Metadata.Name, subdomainForm); err != nil {
 			return c, err
 		}
-		switch unusable[n.Metadata.Name] = ""; {
+		switch closed[n.Metadata.Name] = ""; {
 		case n.Spec.Unschedulable:
-			unusable[n.Metadata.Name] = "cordoned"
+			closed[n.Metadata.Name] = "is cordoned"
 		case n.Status.notReady():
-			unusable[n.Metadata.Name] = "not ready"
+			closed[n.Metadata.Name] = "is not ready"
 		}
 	}
 	pools, err := poolsOf(o.slices)
@@ -120,19 +113,18 @@ func assemble(o objects) (c Cluster, err error) {
 	}
 	for _, node := range slices.Sorted(maps.Keys(pools)) {
 		gpus, err := gpusOf(node, pools[node], taken[node])
-		why, known := unusable[node]
+		why, known := closed[node]
 		switch {
-		case !known:
-			err = fmt.Errorf("node %q publishes GPUs and is not there", node)
 		case err != nil:
-			err = fmt.Errorf("node %q: %w", node, err)
+			return c, fmt.Errorf("node %q: %w", node, err)
+		case !known:
+			return c, fmt.Errorf("node %q publishes GPUs and is not there", node)
 		case why != "":
-			c.LeftOut = append(c.LeftOut, fmt.Sprintf("node %s is %s: its %s left out", node, why, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " is", " are")))
-		default:
-			c.GPUs = append(c.GPUs, gpus...)
+			c.LeftOut = append(c.LeftOut, fmt.Sprintf("node %s %s: its %s no new sessions", node, why, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " gets", " get")))
 		}
-		if err != nil {
-			return c, err
+		for _, g := range gpus {
+			g.closed = why != ""
+			c.GPUs = append(c.GPUs, g)
 		}
 	}
 	return c, nil
@@ -171,7 +163,7 @@ func allocations(all []claimObject, pools map[string][]deviceSpec) (map[string]m
 		if c.Status.Allocation == nil {
 			continue
 		}
-		by := ownerOf(c)
+		by := claimOf(c)
 		for _, r := range c.Status.Allocation.Devices.Results {
 			devices, is := pools[r.Pool]
 			if r.Driver != driver || r.Admin || !is {
@@ -187,26 +179,6 @@ func allocations(all []claimObject, pools map[string][]deviceSpec) (map[string]m
 		}
 	}
 	return taken, nil
-}
-
-// ownerOf reads whose a claim is.
-func ownerOf(c claimObject) claim {
-	by := claim{namespace: c.Metadata.Namespace, name: c.Metadata.Name}
-	if c.Metadata.Labels[managedBy] == plainClass {
-		by.session = c.Metadata.Annotations[sessionNote]
-	}
-	for _, o := range c.Metadata.Owners {
-		if o.Kind == "Pod" {
-			by.pod = o.Name
-		}
-	}
-	if requests := c.Spec.Devices.Requests; len(requests) == 1 && requests[0].Exactly != nil {
-		by.class = requests[0].Exactly.Class
-	}
-	if config := c.Spec.Devices.Config; len(config) == 1 && config[0].Opaque != nil {
-		by.parameters = string(config[0].Opaque.Parameters)
-	}
-	return by
 }
 
 // gpusOf are the GPUs of a node with what is taken of them.
@@ -257,7 +229,8 @@ func deviceOf(spec deviceSpec) (d device, err error) {
 	d = device{name: spec.Name, parent: text("parentUUID"), index: number("index", maxIndex), model: text("model"), profile: text("profile"),
 		start: number("placement", maxIndex), clock: number("clockMHz", maxClock)}
 	for _, t := range spec.Taints {
-		d.refused = d.refused || t.Effect == "NoSchedule" || t.Effect == "NoExecute"
+		d.lost = d.lost || t.Effect == "NoExecute"
+		d.closed = d.lost || d.closed || t.Effect == "NoSchedule"
 	}
 	if d.profile == place.WholeGPU {
 		d.profile = ""
@@ -271,16 +244,7 @@ func newGPU(node string, devices []device, taken map[string]claim) (GPU, error) 
 	if !known {
 		return GPU{}, fmt.Errorf("the catalog has no model %.80q. cosplay fit --on lists the models that it has", first.model)
 	}
-	g := GPU{Node: node, Index: first.index, UUID: first.parent, Model: product.Model, ClockMHz: first.clock}
-	g.Model.Profiles = nil
-	for _, p := range product.Model.Profiles { // those that the scheduler can allocate
-		free := func(start int) bool {
-			return slices.ContainsFunc(devices, func(d device) bool { return d.profile == p.Name && d.start == start && !d.refused })
-		}
-		if p.Starts = prose.Only(p.Starts, free); len(p.Starts) > 0 {
-			g.Model.Profiles = append(g.Model.Profiles, p)
-		}
-	}
+	g := GPU{Node: node, Index: first.index, UUID: first.parent, Model: product.Model, ClockMHz: first.clock, devices: devices}
 	for _, d := range devices {
 		if d.index != first.index || d.model != first.model || d.clock != first.clock {
 			return g, fmt.Errorf("its devices %q and %q differ in index, model or clock", first.name, d.name)
@@ -291,17 +255,13 @@ func newGPU(node string, devices []device, taken map[string]claim) (GPU, error) 
 			g.taken = append(g.taken, allocation{d, by})
 		}
 	}
-	if !slices.ContainsFunc(devices, func(d device) bool { return d.profile == "" && !d.refused }) { // no pod can get it
-		g.taken = append(g.taken, allocation{device: device{name: "whole"}})
-		return g, nil
-	}
-	return g, g.check(product.Model)
+	return g, g.check()
 }
 
 // check refuses allocations that cannot exist at the same time.
-func (g GPU) check(full resource.Model) error {
+func (g GPU) check() error {
 	for i, a := range g.taken {
-		p, known := full.Profile(a.profile)
+		p, known := g.Model.Profile(a.profile)
 		if a.profile != "" && (!known || !slices.Contains(p.Starts, a.start)) {
 			return fmt.Errorf("%s has the device %q, whose profile or placement the catalog lacks", a.claim, a.name)
 		}
@@ -314,13 +274,11 @@ func (g GPU) check(full resource.Model) error {
 	return nil
 }
 
-// whole is the claim that has the whole GPU.
-func (g GPU) whole() (claim, bool) {
-	i := slices.IndexFunc(g.taken, func(a allocation) bool { return a.profile == "" })
-	if i < 0 {
-		return claim{}, false
-	}
-	return g.taken[i].claim, true
+// has reports whether a device of the GPU is taken, or can be.
+func (g GPU) has(profile string, start int) bool {
+	return slices.ContainsFunc(g.devices, func(d device) bool {
+		return d.profile == profile && d.start == start && (!g.closed && !d.closed || slices.ContainsFunc(g.taken, func(a allocation) bool { return a.name == d.name }))
+	})
 }
 
 // clock is the SM clock of the running pods, which the driver locked: the closest one that the GPU has.

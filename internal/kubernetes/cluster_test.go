@@ -106,13 +106,15 @@ func TestTolerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	var gpus []string
-	for _, g := range got.GPUs {
+	w := got.World(config.Host{}, nil, nil)
+	for _, one := range w.Host.GPUs {
+		g := w.GPU(one.UUID)
 		gpus = append(gpus, fmt.Sprintf("%s/%d %s", g.Node, g.Index, g.Model.Name))
 	}
 	if want := "n2/0 NVIDIA H200, n2/1 NVIDIA A100-SXM4-80GB, n3/0 NVIDIA H200, n3/1 NVIDIA A100-SXM4-80GB"; strings.Join(gpus, ", ") != want {
 		t.Errorf("got %s", strings.Join(gpus, ", "))
 	}
-	if want := "node n1 is cordoned: its 2 GPUs are left out"; strings.Join(got.LeftOut, ";") != want {
+	if want := "node n1 is cordoned: its 2 GPUs get no new sessions"; strings.Join(got.LeftOut, ";") != want {
 		t.Errorf("left out: %q", got.LeftOut)
 	}
 }
@@ -139,7 +141,7 @@ func FuzzDecode(f *testing.F) {
 
 // TestNotReady: no session is planned on a node that does not work, or of which the cluster does not know it.
 func TestNotReady(t *testing.T) {
-	for status, out := range map[string]string{"True": "", "False": "node n1 is not ready: its 1 GPU is left out", "Unknown": "node n1 is not ready: its 1 GPU is left out"} {
+	for status, out := range map[string]string{"True": "", "False": "node n1 is not ready: its 1 GPU gets no new sessions", "Unknown": "node n1 is not ready: its 1 GPU gets no new sessions"} {
 		c := projecttest.NewCluster(2, "h200")
 		c.Nodes[0]["status"] = object{"conditions": []object{{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": status}}}
 		got, err := kubernetes.Decode(c.JSON())

@@ -1,13 +1,12 @@
 package kubernetes
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"cosplay/internal/config"
-	"cosplay/internal/pattern"
+	"cosplay/internal/prose"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 )
@@ -23,8 +22,8 @@ type World struct {
 	gpus      map[string]*GPU // by the name that the host has for them
 }
 
-// World fits a cluster to the sessions of a host block. Claims in its namespace that were written for these are theirs, and
-// all others are foreign.
+// World fits a cluster to the sessions of a host block. The claims of these stay in place, as long as they say the same and
+// their devices exist, and are released otherwise. All other claims are foreign.
 func (c Cluster) World(host config.Host, sessions []config.Session, names map[resource.Address]string) World {
 	w := World{Host: resource.Host{Name: host.Name, Runtime: config.KubernetesRuntime}, LeftOut: slices.Clone(c.LeftOut), namespace: host.Namespace, gpus: map[string]*GPU{}}
 	w.Host.GPUs = make([]resource.GPU, 0, len(c.GPUs))
@@ -32,36 +31,84 @@ func (c Cluster) World(host config.Host, sessions []config.Session, names map[re
 	for _, g := range c.GPUs {
 		count[g.UUID]++
 	}
-	for i := range c.GPUs {
-		g := &c.GPUs[i]
+	stay := staying{owners: newOwners(host.Namespace, sessions, names), kept: map[resource.Address]bool{}}
+	for _, g := range c.GPUs {
 		key := g.UUID
 		if count[key] > 1 { // simulated nodes have the same
 			key += "@" + g.Node
 		}
-		w.gpus[key] = g
-		w.Host.GPUs = append(w.Host.GPUs, g.read(host.Name, key, i))
-		if len(g.taken) > 0 {
-			w.Host.Ledger = append(w.Host.Ledger, g.page(key))
-		}
+		w.add(g, key, &stay)
 	}
 	slices.SortFunc(w.Host.Ledger, func(a, b resource.Page) int { return strings.Compare(a.UUID, b.UUID) })
 	w.Host.Index()
-	w.keep(sessions, names)
-	w.drop()
+	w.request(stay.owners)
 	return w
 }
 
-// read is the GPU as if its driver had been asked.
+// staying are the sessions, and which of them have been found to stay.
+type staying struct {
+	owners
+	kept map[resource.Address]bool
+}
+
+// add adds a GPU with those of its claims that stay, unless no session can be on it.
+func (w *World) add(g GPU, key string, stay *staying) {
+	all, stays := g.taken, false
+	var lost []resource.Address
+	g.taken = nil
+	for _, a := range all {
+		s := stay.of(a.claim)
+		switch {
+		case s == nil || stay.kept[s.Address]:
+			g.taken = append(g.taken, a)
+		case a.lost:
+			lost = append(lost, s.Address)
+		case a.claim.states(*s) && a.suits(*s, key):
+			w.Kept = append(w.Kept, a.session(*s, w.Host.Name, key, len(g.taken)))
+			stay.kept[s.Address], stays = true, true
+			g.taken = append(g.taken, a)
+		}
+	}
+	label := fmt.Sprintf("GPU %d of node %s", g.Index, g.Node)
+	if len(lost) > 0 {
+		w.LeftOut = append(w.LeftOut, fmt.Sprintf("%s cannot stay on %s: the node reports that it is lost", resource.AddressNames(lost, 3), label))
+	}
+	whole := slices.IndexFunc(g.taken, func(a allocation) bool { return a.profile == "" })
+	switch {
+	case stays:
+	case whole >= 0:
+		w.LeftOut = append(w.LeftOut, fmt.Sprintf("%s is left out: claim %s has the whole of it", label, g.taken[whole].claim))
+		return
+	case g.closed:
+		return
+	case !g.has("", 0):
+		w.LeftOut = append(w.LeftOut, label+" is left out: the node reports that it cannot be used as a whole")
+		return
+	}
+	w.gpus[key] = &g
+	w.Host.GPUs = append(w.Host.GPUs, g.read(w.Host.Name, key, len(w.Host.GPUs)))
+	if len(g.taken) > 0 {
+		w.Host.Ledger = append(w.Host.Ledger, g.page(key))
+	}
+}
+
+// read is the GPU as if its driver had been asked, with the placements that sessions have or can get.
 func (g *GPU) read(host, key string, index int) resource.GPU {
 	gpu := resource.GPU{Host: host, Index: index, UUID: key, Model: g.Model, MIGCapable: g.Model.MIG(), Persistence: true, PowerMW: g.Model.PowerDefaultMW,
 		SMClockMHz: g.Model.ClocksMHz[0], LowClockReason: true}
+	gpu.Model.Profiles = nil
+	for _, p := range g.Model.Profiles {
+		if p.Starts = prose.Only(p.Starts, func(start int) bool { return g.has(p.Name, start) }); len(p.Starts) > 0 {
+			gpu.Model.Profiles = append(gpu.Model.Profiles, p)
+		}
+	}
 	if len(g.taken) > 0 {
 		gpu.SMClockMHz, gpu.LowClockReason = g.clock(), false
 	}
 	for n, a := range g.taken {
 		if a.profile != "" {
 			gpu.MIG, gpu.MIGPending = true, true
-			gpu.Slices = append(gpu.Slices, resource.LiveSlice{Slice: a.slice(host, key), Handle: handle(n, a)})
+			gpu.Slices = append(gpu.Slices, resource.LiveSlice{Slice: a.slice(host, key), Handle: a.handle(n)})
 		}
 	}
 	return gpu
@@ -72,8 +119,27 @@ func (d device) slice(host, key string) resource.Slice {
 	return resource.Slice{Host: host, GPU: key, Profile: d.profile, Start: d.start, Size: d.size}
 }
 
-func handle(n int, a allocation) resource.Handle {
-	return resource.Handle{GPUInstance: n + 1, UUID: "MIG-" + a.name}
+// handle is how the n-th slice of a GPU is found again.
+func (d device) handle(n int) resource.Handle {
+	return resource.Handle{GPUInstance: n + 1, UUID: "MIG-" + d.name}
+}
+
+// session is the session that has the device, the n-th that is taken of its GPU.
+func (d device) session(s config.Session, host, key string, n int) resource.PriorSession {
+	kept := resource.PriorSession{Session: resource.Session{Address: s.Address, ID: resource.SessionID(s.Address), Target: s.Target, Runtime: config.KubernetesRuntime,
+		Slice: d.slice(host, key)}}
+	if d.profile != "" {
+		kept.Handle = new(d.handle(n))
+	}
+	return kept
+}
+
+// suits reports whether the device is what the session's block asks for.
+func (d device) suits(s config.Session, key string) bool {
+	profile, slot := resource.CutSlot(s.Slice)
+	whole := d.profile == ""
+	return (s.GPU == nil || s.GPU.Matches(resource.GPU{UUID: key})) && (profile == "" || profile == d.profile) && (slot < 0 || slot == d.start) &&
+		(s.Sharing != resource.SharingMIG || !whole) && (s.Sharing != resource.SharingExclusive || whole)
 }
 
 // page is the ledger of a GPU that claims have: no project may change its settings.
@@ -81,78 +147,17 @@ func (g *GPU) page(key string) resource.Page {
 	return resource.Page{UUID: key, Set: resource.Settings{}.With(resource.SMClock, g.clock()), Holders: []resource.Holder{{Lineage: config.KubernetesRuntime}}}
 }
 
-// keep finds the sessions that have their devices already.
-func (w *World) keep(sessions []config.Session, names map[resource.Address]string) {
+// request adds to the sessions that stay what they ask for. Those that ask for what the cluster lacks the plan refuses.
+func (w *World) request(of owners) {
 	live := resource.Live{Hosts: []resource.Host{w.Host}}
-	for _, s := range sessions {
-		want, diags := resolve.Request(s, live)
-		if diags.HasErrors() {
-			continue // the plan refuses it
-		}
-		if kept, is := w.kept(s, names[s.Address]); is {
-			kept.Request = want
-			w.Kept = append(w.Kept, kept)
+	kept := w.Kept
+	w.Kept = nil
+	for _, s := range kept {
+		if want, diags := resolve.Request(*of.sessions[s.Address.String()], live); !diags.HasErrors() {
+			s.Request = want
+			w.Kept = append(w.Kept, s)
 		}
 	}
-}
-
-func (w *World) kept(s config.Session, name string) (resource.PriorSession, bool) {
-	address := s.Address.String()
-	for _, gpu := range w.Host.GPUs {
-		g := w.gpus[gpu.UUID]
-		for n, a := range g.taken {
-			if a.claim.namespace != w.namespace || !a.claim.isOf(s, address, name) || !a.suits(s, gpu) {
-				continue
-			}
-			kept := resource.PriorSession{Session: resource.Session{Address: s.Address, ID: resource.SessionID(s.Address), Target: s.Target, Runtime: config.KubernetesRuntime,
-				Slice: a.slice(w.Host.Name, gpu.UUID)}}
-			if a.profile != "" {
-				kept.Handle = new(handle(n, a))
-			}
-			return kept, true
-		}
-	}
-	return resource.PriorSession{}, false
-}
-
-var podSuffix = pattern.Of(`^-[a-z0-9]{1,10}-[a-z0-9]{5}$`)
-
-// isOf reports whether a claim is what a session would have: one that cosplay wrote for it, or that of its pod.
-func (c claim) isOf(s config.Session, address, name string) bool {
-	if c.session == "" {
-		suffix, is := strings.CutPrefix(c.pod, name)
-		bare := parametersOf(s) == parametersOf(config.Session{Target: s.Target}) // a class states no more
-		return is && podSuffix().MatchString(suffix) && c.class == plainClass+"-"+s.Target.Key && bare
-	}
-	var has parameters
-	return c.session == address && json.Unmarshal([]byte(c.parameters), &has) == nil && has == parametersOf(s)
-}
-
-// suits reports whether the device is what the session's block asks for.
-func (a allocation) suits(s config.Session, gpu resource.GPU) bool {
-	profile, slot := resource.CutSlot(s.Slice)
-	whole := a.profile == ""
-	return (s.GPU == nil || s.GPU.Matches(gpu)) && (profile == "" || profile == a.profile) && (slot < 0 || slot == a.start) &&
-		(s.Sharing != resource.SharingMIG || !whole) && (s.Sharing != resource.SharingExclusive || whole)
-}
-
-// drop removes the GPUs that another claim has as a whole.
-func (w *World) drop() {
-	var rest []resource.GPU
-	for _, gpu := range w.Host.GPUs {
-		by, taken := w.gpus[gpu.UUID].whole()
-		own := slices.ContainsFunc(w.Kept, func(s resource.PriorSession) bool { return s.Slice.GPU == gpu.UUID })
-		switch label := fmt.Sprintf("GPU %d of node %s", w.gpus[gpu.UUID].Index, w.gpus[gpu.UUID].Node); {
-		case !taken || own:
-			rest = append(rest, gpu)
-		case by == claim{}:
-			w.LeftOut = append(w.LeftOut, label+" is left out: the node reports that it cannot be used as a whole")
-		default:
-			w.LeftOut = append(w.LeftOut, fmt.Sprintf("%s is left out: claim %s has the whole of it", label, by))
-		}
-	}
-	w.Host.GPUs = rest
-	w.Host.Index()
 }
 
 // Shown is the host without the slices of the sessions that stay, which a plan shows as theirs.

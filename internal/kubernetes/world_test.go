@@ -21,11 +21,12 @@ func TestPodOfClass(t *testing.T) {
 	base := name + "-7c9d8b6f5d-"
 	pod := base[:min(len(base), 58)] + "abcde" // as Kubernetes makes the names of a ReplicaSet's pods
 	held := claim{pod: pod, class: plainClass + "-" + target.Key}
-	if !held.isOf(session, session.Address.String(), name) {
+	of := newOwners("", []config.Session{session}, map[resource.Address]string{session.Address: name})
+	if of.of(held) == nil || !held.states(session) {
 		t.Errorf("the pod %s is not that of %s", pod, name)
 	}
 	session.Fit.MaxError = new(0.1)
-	if held.isOf(session, session.Address.String(), name) {
+	if held.states(session) {
 		t.Error("a class does not state max_error, and keeps the session's place")
 	}
 }

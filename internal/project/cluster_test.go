@@ -119,7 +119,7 @@ session "exact" {
 `)
 	pinned, planned := manifests(t, p, true)
 	golden(t, "pinned.yaml", pinned)
-	if want := "node n2 is cordoned: its 2 GPUs are left out"; strings.Join(planned.LeftOut, ";") != want {
+	if want := "node n2 is cordoned: its 2 GPUs get no new sessions"; strings.Join(planned.LeftOut, ";") != want {
 		t.Errorf("left out: %q", planned.LeftOut)
 	}
 	if again, _ := manifests(t, openCluster(t, c, plain), false); again != classes {
@@ -191,6 +191,13 @@ func own(c *projecttest.Cluster, session, namespace, target, node, device string
 		"parameters": projecttest.Object{"apiVersion": "gpu.cosplay.dev/v1alpha1", "kind": "Session", "target": target}}}}}}
 }
 
+// taint gives all devices of a slice a taint.
+func taint(c *projecttest.Cluster, slice int, effect string) {
+	for _, d := range c.Slice(slice)["devices"].([]any) {
+		d.(projecttest.Object)["taints"] = []any{projecttest.Object{"key": "gpu.cosplay.dev/x", "effect": effect}}
+	}
+}
+
 // TestNamespace: validate plans for the namespace of the manifests, in which the session has its place on a full cluster.
 func TestNamespace(t *testing.T) {
 	c := projecttest.NewCluster(1, "h200")
@@ -231,7 +238,23 @@ func TestManifestsStay(t *testing.T) {
 		taken func(*projecttest.Cluster)
 		stays bool
 	}{
-		"its claim":                    {func(c *projecttest.Cluster) { own(c, "default", "rtx-2060") }, true},
+		"its claim": {func(c *projecttest.Cluster) { own(c, "default", "rtx-2060") }, true},
+		"on a cordoned node": {func(c *projecttest.Cluster) {
+			own(c, "default", "rtx-2060")
+			c.Nodes[2]["spec"] = projecttest.Object{"unschedulable": true}
+		}, true},
+		"on a node that is not ready": {func(c *projecttest.Cluster) {
+			own(c, "default", "rtx-2060")
+			c.Nodes[2]["status"] = projecttest.Object{"conditions": []projecttest.Object{{"type": "Ready", "status": "Unknown"}}}
+		}, true},
+		"on a GPU that gets no other pods": {func(c *projecttest.Cluster) {
+			own(c, "default", "rtx-2060")
+			taint(c, 2, "NoSchedule")
+		}, true},
+		"on a lost GPU": {func(c *projecttest.Cluster) {
+			own(c, "default", "rtx-2060")
+			taint(c, 2, "NoExecute")
+		}, false},
 		"the claim of its pod":         {ofPod("worker-7c9d8b6f5d-abcde", "cosplay-rtx-2060"), true},
 		"a claim of another namespace": {func(c *projecttest.Cluster) { own(c, "lab", "rtx-2060") }, false},
 		"a claim for another target":   {func(c *projecttest.Cluster) { own(c, "default", "rtx-3090") }, false},
@@ -248,6 +271,36 @@ func TestManifestsStay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestClosedNode: a cordoned node and a lost GPU get no new session, whatever stays there.
+func TestClosedNode(t *testing.T) {
+	c := projecttest.NewCluster(3, "h200")
+	own(c, "worker", "default", "rtx-2060", "n1", "gpu-0-1g-18gb-2")
+	own(c, "lost", "default", "rtx-2060", "n2", "gpu-0-1g-18gb-0")
+	c.Nodes[0]["spec"] = projecttest.Object{"unschedulable": true}
+	taint(c, 1, "NoExecute")
+	text, planned := manifests(t, openCluster(t, c, worker+strings.Replace(worker, `"worker" {`, `"lost" { `, 1)+strings.Replace(worker, `"worker" {`, "\"new\" {\ncount = 6", 1)), true)
+	for node, want := range map[int]int{1: 1, 2: 0, 3: 7} {
+		if n := strings.Count(text, projecttest.UUID(node, 0)); n != want {
+			t.Errorf("%d sessions are on node n%d, want %d", n, node, want)
+		}
+	}
+	want := []string{"node n1 is cordoned: its 1 GPU gets no new sessions", "session.lost cannot stay on GPU 0 of node n2: the node reports that it is lost",
+		"GPU 0 of node n2 is left out: the node reports that it cannot be used as a whole"}
+	if d := cmp.Diff(want, planned.LeftOut); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestChangedSession: a session that changes gets the place that it leaves, if there is no other.
+func TestChangedSession(t *testing.T) {
+	c := projecttest.NewCluster(1, "h200")
+	for slot := range 4 {
+		c.Take(fmt.Sprint("other-", slot), "n1", fmt.Sprintf("gpu-0-1g-18gb-%d", slot))
+	}
+	own(c, "worker", "default", "rtx-3060", "n1", "gpu-0-3g-71gb-4")
+	manifests(t, openCluster(t, c, worker), true)
 }
 
 // TestManifestsOfWholeGPUs: a session keeps the whole GPU that its claim has; one that another claim has is left out.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"cosplay/catalog"
 	"cosplay/internal/pattern"
@@ -19,6 +20,17 @@ import (
 type Cluster struct {
 	GPUs    []GPU    // by node and index
 	LeftOut []string // what gets no new session, each as a sentence without a full stop
+	stale   []staleClaim
+}
+
+// staleClaim is a claim with a device that no node publishes.
+type staleClaim struct {
+	node string
+	claim
+}
+
+func (c *Cluster) leaveOut(format string, args ...any) {
+	c.LeftOut = append(c.LeftOut, fmt.Sprintf(format, args...))
 }
 
 // GPU is a GPU of a node.
@@ -107,27 +119,63 @@ func assemble(o objects) (c Cluster, err error) {
 	if len(pools) == 0 {
 		return c, fmt.Errorf("no node has GPUs of the driver %s: cosplay-node does not run in the cluster, or has published nothing", driver)
 	}
-	taken, err := allocations(o.claims, pools)
-	if err != nil {
-		return c, err
+	taken := allocations(o.claims)
+	for node := range taken {
+		pools[node] = slices.Clip(pools[node]) // also of a node that publishes nothing
 	}
 	for _, node := range slices.Sorted(maps.Keys(pools)) {
-		gpus, err := gpusOf(node, pools[node], taken[node])
 		why, known := closed[node]
-		switch {
-		case err != nil:
-			return c, fmt.Errorf("node %q: %w", node, err)
-		case !known:
-			return c, fmt.Errorf("node %q publishes GPUs and is not there", node)
-		case why != "":
-			c.LeftOut = append(c.LeftOut, fmt.Sprintf("node %s %s: its %s no new sessions", node, why, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " gets", " get")))
+		if !known {
+			why = removed
 		}
-		for _, g := range gpus {
-			g.closed = why != ""
-			c.GPUs = append(c.GPUs, g)
+		if err := c.add(node, pools[node], taken[node], why); err != nil {
+			return c, fmt.Errorf("node %q: %w", node, err)
 		}
 	}
 	return c, nil
+}
+
+const removed = "does not exist"
+
+// add adds the GPUs of a node with what is taken of them, and why no new session is planned there.
+func (c *Cluster) add(node string, published []deviceSpec, taken map[string]claim, why string) error {
+	gpus, err := c.gpusOf(node, published, taken)
+	if why != "" && len(gpus) > 0 {
+		c.leaveOut("node %s %s: its %s no new sessions", node, why, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " gets", " get"))
+	}
+	for i := range gpus {
+		gpus[i].closed, gpus[i].lost = gpus[i].closed || why != "", why == removed
+	}
+	c.reportStale(node, gpus, published, taken)
+	c.GPUs = append(c.GPUs, gpus...)
+	return err
+}
+
+var deviceForm = pattern.Of(`^gpu-([0-9]{1,4})-`)
+
+// reportStale reports the claims whose devices a node does not publish. Their GPU gets no new session; where the name of a device
+// does not say which it is, no GPU of the node does.
+func (c *Cluster) reportStale(node string, gpus []GPU, published []deviceSpec, taken map[string]claim) {
+	var all, closed []string
+	for _, name := range slices.Sorted(maps.Keys(taken)) {
+		if slices.ContainsFunc(published, func(d deviceSpec) bool { return d.Name == name }) {
+			continue
+		}
+		c.stale = append(c.stale, staleClaim{node, taken[name]})
+		all = append(all, fmt.Sprintf("%.80s of claim %.160s", name, taken[name]))
+		of := deviceForm().FindStringSubmatch(name)
+		for i := range gpus {
+			if g := &gpus[i]; !g.closed && (of == nil || of[1] == strconv.Itoa(g.Index)) {
+				g.closed, closed = true, append(closed, fmt.Sprintf("GPU %d", g.Index))
+			}
+		}
+	}
+	switch {
+	case len(closed) > 0:
+		c.leaveOut("node %.80s does not publish %s: its %s no new sessions", node, prose.And(prose.Few(all, 3)), prose.And(closed)+prose.Choose(len(closed), " gets", " get"))
+	case len(all) > 0:
+		c.leaveOut("node %.80s does not publish %s", node, prose.And(prose.Few(all, 3)))
+	}
 }
 
 // poolsOf are the devices of each node, as the last complete generation has them.
@@ -157,7 +205,7 @@ func poolsOf(all []sliceObject) (map[string][]deviceSpec, error) {
 }
 
 // allocations are the devices that claims have, by node and name.
-func allocations(all []claimObject, pools map[string][]deviceSpec) (map[string]map[string]claim, error) {
+func allocations(all []claimObject) map[string]map[string]claim {
 	taken := map[string]map[string]claim{}
 	for _, c := range all {
 		if c.Status.Allocation == nil {
@@ -165,12 +213,8 @@ func allocations(all []claimObject, pools map[string][]deviceSpec) (map[string]m
 		}
 		by := claimOf(c)
 		for _, r := range c.Status.Allocation.Devices.Results {
-			devices, is := pools[r.Pool]
-			if r.Driver != driver || r.Admin || !is {
+			if r.Driver != driver || r.Admin {
 				continue
-			}
-			if !slices.ContainsFunc(devices, func(d deviceSpec) bool { return d.Name == r.Device }) {
-				return nil, fmt.Errorf("claim %.160q has the device %.80q, which node %q does not publish", by, r.Device, r.Pool)
 			}
 			if taken[r.Pool] == nil {
 				taken[r.Pool] = map[string]claim{}
@@ -178,11 +222,11 @@ func allocations(all []claimObject, pools map[string][]deviceSpec) (map[string]m
 			taken[r.Pool][r.Device] = by
 		}
 	}
-	return taken, nil
+	return taken
 }
 
 // gpusOf are the GPUs of a node with what is taken of them.
-func gpusOf(node string, published []deviceSpec, taken map[string]claim) (all []GPU, err error) {
+func (c *Cluster) gpusOf(node string, published []deviceSpec, taken map[string]claim) (all []GPU, err error) {
 	byUUID, seen := map[string][]device{}, map[string]bool{}
 	for _, spec := range published {
 		d, err := deviceOf(spec)
@@ -196,9 +240,19 @@ func gpusOf(node string, published []deviceSpec, taken map[string]claim) (all []
 		byUUID[d.parent] = append(byUUID[d.parent], d)
 	}
 	for _, uuid := range slices.Sorted(maps.Keys(byUUID)) {
-		g, err := newGPU(node, byUUID[uuid], taken)
-		if err != nil {
+		first := byUUID[uuid][0]
+		product, known := catalog.Product(first.model)
+		if !known {
+			c.leaveOut("GPU %d of node %s is left out: the catalog has no model %.80q", first.index, node, first.model)
+			continue
+		}
+		g := GPU{Node: node, Index: first.index, UUID: first.parent, Model: product.Model, ClockMHz: first.clock, devices: byUUID[uuid]}
+		if err := g.take(taken); err != nil {
 			return nil, fmt.Errorf("GPU %s: %w", uuid, err)
+		}
+		if why := g.contradiction(); why != "" {
+			g.closed = true
+			c.leaveOut("GPU %d of node %s gets no new sessions: %s", g.Index, node, why)
 		}
 		all = append(all, g)
 	}
@@ -238,40 +292,40 @@ func deviceOf(spec deviceSpec) (d device, err error) {
 	return d, cmp.Or(err, form("the name of a device", d.name, labelForm), form("the UUID of a GPU", d.parent, uuidForm))
 }
 
-func newGPU(node string, devices []device, taken map[string]claim) (GPU, error) {
-	first := devices[0]
-	product, known := catalog.Product(first.model)
-	if !known {
-		return GPU{}, fmt.Errorf("the catalog has no model %.80q. cosplay fit --on lists the models that it has", first.model)
-	}
-	g := GPU{Node: node, Index: first.index, UUID: first.parent, Model: product.Model, ClockMHz: first.clock, devices: devices}
-	for _, d := range devices {
+// take adds what claims have of the GPU.
+func (g *GPU) take(taken map[string]claim) error {
+	first := g.devices[0]
+	for _, d := range g.devices {
 		if d.index != first.index || d.model != first.model || d.clock != first.clock {
-			return g, fmt.Errorf("its devices %q and %q differ in index, model or clock", first.name, d.name)
+			return fmt.Errorf("its devices %q and %q differ in index, model or clock", first.name, d.name)
 		}
-		p, _ := product.Model.Profile(d.profile)
+		p, _ := g.Model.Profile(d.profile)
 		d.size = p.MemorySlices
 		if by, is := taken[d.name]; is {
 			g.taken = append(g.taken, allocation{d, by})
 		}
 	}
-	return g, g.check()
+	return nil
 }
 
-// check refuses allocations that cannot exist at the same time.
-func (g GPU) check() error {
-	for i, a := range g.taken {
+// contradiction says which allocations cannot exist at the same time, or at all; these are no longer taken.
+func (g *GPU) contradiction() (why string) {
+	g.taken = prose.Only(g.taken, func(a allocation) bool {
 		p, known := g.Model.Profile(a.profile)
-		if a.profile != "" && (!known || !slices.Contains(p.Starts, a.start)) {
-			return fmt.Errorf("%s has the device %q, whose profile or placement the catalog lacks", a.claim, a.name)
+		if a.profile == "" || known && slices.Contains(p.Starts, a.start) {
+			return true
 		}
+		why = fmt.Sprintf("claim %.160s has %s, whose profile or placement the catalog lacks", a.claim, a.name)
+		return false
+	})
+	for i, a := range g.taken {
 		for _, b := range g.taken[:i] {
 			if a.profile == "" || b.profile == "" || a.start < b.start+b.size && b.start < a.start+a.size {
-				return fmt.Errorf("%s has the device %q and %s has %q, which cannot exist at the same time", b.claim, b.name, a.claim, a.name)
+				why = fmt.Sprintf("claim %.160s has %s and claim %.160s has %s, which cannot exist at the same time", b.claim, b.name, a.claim, a.name)
 			}
 		}
 	}
-	return nil
+	return why
 }
 
 // has reports whether a device of the GPU is taken, or can be.

@@ -36,14 +36,8 @@ func TestRefused(t *testing.T) {
 		{"a node twice", func(c *projecttest.Cluster) { c.Nodes[1] = c.Nodes[0] }, `node "n1" is there twice`},
 		{"a name with a quote", func(c *projecttest.Cluster) { c.Nodes[0]["metadata"] = object{"name": `n1"`} }, "cannot be the name of a node"},
 		{"a pool of another name", func(c *projecttest.Cluster) { c.Slice(0)["pool"].(object)["name"] = "x" }, "cosplay-node names pools after nodes"},
-		{"GPUs without a node", func(c *projecttest.Cluster) { c.Nodes = c.Nodes[1:] }, `node "n1" publishes GPUs and is not there`},
 		{"half a pool", func(c *projecttest.Cluster) { c.Slice(0)["pool"].(object)["resourceSliceCount"] = 2 }, "has published 1 ResourceSlices of 2"},
 		{"an old API", func(c *projecttest.Cluster) { c.Slices[0]["apiVersion"] = "resource.k8s.io/v1beta1" }, "cosplay reads resource.k8s.io/v1"},
-		{"an unknown model", func(c *projecttest.Cluster) {
-			for _, d := range c.Slice(0)["devices"].([]any) {
-				d.(object)["attributes"].(object)["model"] = object{"string": "NVIDIA H9000"}
-			}
-		}, `the catalog has no model "NVIDIA H9000"`},
 		{"a UUID with CEL", func(c *projecttest.Cluster) { attribute(c, "parentUUID", object{"string": `GPU-0" || true || "`}) }, "cannot be the UUID of a GPU"},
 		{"a model that is a number", func(c *projecttest.Cluster) { attribute(c, "model", object{"int": 1}) }, `"model" is missing or no text`},
 		{"an index out of range", func(c *projecttest.Cluster) { attribute(c, "index", object{"int": -1}) }, `"index" is missing or no number`},
@@ -51,13 +45,6 @@ func TestRefused(t *testing.T) {
 		{"two clocks", func(c *projecttest.Cluster) { attribute(c, "clockMHz", object{"int": 100}) }, "differ in index, model or clock"},
 		{"a device twice", func(c *projecttest.Cluster) { device(c)["name"] = "gpu-0-whole" }, "it is there twice"},
 		{"a device of another name", func(c *projecttest.Cluster) { device(c)["name"] = "GPU" }, "cannot be the name of a device"},
-		{"an unknown device", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-9-whole") }, `has the device "gpu-9-whole", which node "n1" does not publish`},
-		{"slices that overlap", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-1g-18gb-0", "gpu-0-2g-35gb-0") }, "cannot exist at the same time"},
-		{"a slice of a whole GPU", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-whole"); c.Take("y", "n1", "gpu-0-1g-18gb-0") }, "cannot exist at the same time"},
-		{"a taken profile that the catalog lacks", func(c *projecttest.Cluster) {
-			attribute(c, "profile", object{"string": "9g.1gb"})
-			c.Take("x", "n1", device(c)["name"].(string))
-		}, "whose profile or placement the catalog lacks"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := projecttest.NewCluster(2, "h200")
@@ -114,8 +101,53 @@ func TestTolerated(t *testing.T) {
 	if want := "n2/0 NVIDIA H200, n2/1 NVIDIA A100-SXM4-80GB, n3/0 NVIDIA H200, n3/1 NVIDIA A100-SXM4-80GB"; strings.Join(gpus, ", ") != want {
 		t.Errorf("got %s", strings.Join(gpus, ", "))
 	}
-	if want := "node n1 is cordoned: its 2 GPUs get no new sessions"; strings.Join(got.LeftOut, ";") != want {
+	if want := "node n1 is cordoned: its 2 GPUs get no new sessions;node n9 does not publish gpu-0-whole of claim default/gone"; strings.Join(got.LeftOut, ";") != want {
 		t.Errorf("left out: %q", got.LeftOut)
+	}
+}
+
+// TestStale: what a claim or a node has left is reported, and its GPU gets no new session; all others do.
+func TestStale(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		spoil      func(*projecttest.Cluster)
+		open       int // GPUs
+	}{
+		{"a node that is deleted", "node n1 does not exist: its 2 GPUs get no new sessions", func(c *projecttest.Cluster) { c.Nodes = c.Nodes[1:] }, 2},
+		{"a pool that is deleted", "node n1 does not publish gpu-0-whole of claim default/x", func(c *projecttest.Cluster) {
+			c.Slices = c.Slices[2:]
+			c.Take("x", "n1", "gpu-0-whole")
+		}, 2},
+		{"a device that is not published", "node n1 does not publish gpu-1-9g-18gb-0 of claim default/x: its GPU 1 gets no new sessions",
+			func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-1-9g-18gb-0") }, 3},
+		{"a device of another form", "node n1 does not publish mig-7 of claim default/x: its GPU 0 and GPU 1 get no new sessions",
+			func(c *projecttest.Cluster) { c.Take("x", "n1", "mig-7") }, 2},
+		{"a GPU that is not published", "node n1 does not publish gpu-7-whole of claim default/x", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-7-whole") }, 4},
+		{"an unknown model", `GPU 0 of node n1 is left out: the catalog has no model "NVIDIA H9000"`, func(c *projecttest.Cluster) {
+			for _, d := range c.Slice(0)["devices"].([]any) {
+				d.(object)["attributes"].(object)["model"] = object{"string": "NVIDIA H9000"}
+			}
+		}, 3},
+		{"slices that overlap", "GPU 0 of node n1 gets no new sessions: claim default/x has gpu-0-1g-18gb-0 and claim default/x has gpu-0-2g-35gb-0, which cannot exist at the same time",
+			func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-1g-18gb-0", "gpu-0-2g-35gb-0") }, 3},
+		{"a slice of a whole GPU", "GPU 0 of node n1 gets no new sessions: claim default/y has gpu-0-1g-18gb-0 and claim default/x has gpu-0-whole, which cannot exist at the same time",
+			func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-whole"); c.Take("y", "n1", "gpu-0-1g-18gb-0") }, 3},
+		{"a profile that the catalog lacks", "GPU 0 of node n1 gets no new sessions: claim default/x has gpu-0-1g-18gb-0, whose profile or placement the catalog lacks", func(c *projecttest.Cluster) {
+			attribute(c, "profile", object{"string": "9g.1gb"})
+			c.Take("x", "n1", device(c)["name"].(string))
+		}, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := projecttest.NewCluster(2, "h200", "h200")
+			test.spoil(c)
+			got, err := kubernetes.Decode(c.JSON())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w := got.World(config.Host{}, nil, nil); strings.Join(w.LeftOut, ";") != test.want || len(w.Host.GPUs) != test.open {
+				t.Errorf("%d GPUs, and %q", len(w.Host.GPUs), w.LeftOut)
+			}
+		})
 	}
 }
 

@@ -42,44 +42,52 @@ func (c Cluster) World(host config.Host, sessions []config.Session, names map[re
 	slices.SortFunc(w.Host.Ledger, func(a, b resource.Page) int { return strings.Compare(a.UUID, b.UUID) })
 	w.Host.Index()
 	w.request(stay.owners)
+	for _, s := range c.stale {
+		if of := stay.of(s.claim); of != nil {
+			stay.lost.Add(fmt.Sprintf("node %s, which does not publish its device. If cosplay-node only restarts there, write the file again", s.node), of.Address)
+		}
+	}
+	for _, from := range stay.lost.Texts {
+		lost := prose.Only(stay.lost.Of[from], func(a resource.Address) bool { return !stay.kept[a] })
+		slices.SortFunc(lost, resource.Address.Compare)
+		if len(lost) > 0 {
+			w.LeftOut = append(w.LeftOut, fmt.Sprintf("%s cannot stay on %s", resource.AddressNames(lost, 3), from))
+		}
+	}
 	return w
 }
 
-// staying are the sessions, and which of them have been found to stay.
+// staying are the sessions, which of them have been found to stay, and which cannot, by what they had.
 type staying struct {
 	owners
 	kept map[resource.Address]bool
+	lost prose.Groups[resource.Address]
 }
 
 // add adds a GPU with those of its claims that stay, unless no session can be on it.
 func (w *World) add(g GPU, key string, stay *staying) {
-	all, stays := g.taken, false
-	var lost []resource.Address
+	all, stays, label := g.taken, false, fmt.Sprintf("GPU %d of node %s", g.Index, g.Node)
 	g.taken = nil
 	for _, a := range all {
 		s := stay.of(a.claim)
 		switch {
 		case s == nil || stay.kept[s.Address]:
 			g.taken = append(g.taken, a)
-		case a.lost:
-			lost = append(lost, s.Address)
+		case g.lost || a.lost:
+			stay.lost.Add(label+", which is lost", s.Address)
 		case a.claim.states(*s) && a.suits(*s, key):
 			w.Kept = append(w.Kept, a.session(*s, w.Host.Name, key, len(g.taken)))
 			stay.kept[s.Address], stays = true, true
 			g.taken = append(g.taken, a)
 		}
 	}
-	label := fmt.Sprintf("GPU %d of node %s", g.Index, g.Node)
-	if len(lost) > 0 {
-		w.LeftOut = append(w.LeftOut, fmt.Sprintf("%s cannot stay on %s: the node reports that it is lost", resource.AddressNames(lost, 3), label))
-	}
 	whole := slices.IndexFunc(g.taken, func(a allocation) bool { return a.profile == "" })
 	switch {
 	case stays:
+	case g.closed:
+		return
 	case whole >= 0:
 		w.LeftOut = append(w.LeftOut, fmt.Sprintf("%s is left out: claim %s has the whole of it", label, g.taken[whole].claim))
-		return
-	case g.closed:
 		return
 	case !g.has("", 0):
 		w.LeftOut = append(w.LeftOut, label+" is left out: the node reports that it cannot be used as a whole")

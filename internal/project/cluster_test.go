@@ -286,8 +286,27 @@ func TestClosedNode(t *testing.T) {
 			t.Errorf("%d sessions are on node n%d, want %d", n, node, want)
 		}
 	}
-	want := []string{"node n1 is cordoned: its 1 GPU gets no new sessions", "session.lost cannot stay on GPU 0 of node n2: the node reports that it is lost",
-		"GPU 0 of node n2 is left out: the node reports that it cannot be used as a whole"}
+	want := []string{"node n1 is cordoned: its 1 GPU gets no new sessions",
+		"GPU 0 of node n2 is left out: the node reports that it cannot be used as a whole", "session.lost cannot stay on GPU 0 of node n2, which is lost"}
+	if d := cmp.Diff(want, planned.LeftOut); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestLostPlace: a session whose device is not published gets another place, with a warning; one on a GPU that a stale claim
+// closes stays.
+func TestLostPlace(t *testing.T) {
+	c := projecttest.NewCluster(2, "h200")
+	own(c, "worker", "default", "rtx-2060", "n1", "gpu-0-1g-18gb-2")
+	own(c, "lost", "default", "rtx-2060", "n9", "gpu-0-1g-18gb-0")
+	c.Take("stale", "n1", "gpu-0-9g-1gb-0")
+	text, planned := manifests(t, openCluster(t, c, worker+strings.Replace(worker, `"worker"`, `"lost"`, 1)), true)
+	if !strings.Contains(text, "placement == 2") || !strings.Contains(text, projecttest.UUID(1, 0)) || !strings.Contains(text, projecttest.UUID(2, 0)) {
+		t.Error(text)
+	}
+	want := []string{"node n1 does not publish gpu-0-9g-1gb-0 of claim default/stale: its GPU 0 gets no new sessions",
+		"node n9 does not publish gpu-0-1g-18gb-0 of claim default/lost-12345678",
+		"session.lost cannot stay on node n9, which does not publish its device. If cosplay-node only restarts there, write the file again"}
 	if d := cmp.Diff(want, planned.LeftOut); d != "" {
 		t.Error(d)
 	}

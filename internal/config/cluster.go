@@ -26,11 +26,6 @@ func (l *loader) checkCluster(h Host) {
 				"cosplay plans for the cluster and changes nothing on it: cosplay-node on each node does. Remove this line, or kubernetes.")
 		}
 	}
-	for _, other := range l.hosts {
-		if h.Kubernetes != "" && other.Kubernetes == h.Kubernetes {
-			l.complain(h.Ranges.At("kubernetes"), fmt.Sprintf("this is the same cluster as host %q", other.Name), "cosplay would use each GPU twice. Keep one of the two blocks.")
-		}
-	}
 }
 
 // Apart divides the configuration into what cosplay can apply and the clusters with their sessions, which it only plans; nil

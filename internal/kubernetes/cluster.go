@@ -36,6 +36,7 @@ func (c *Cluster) leaveOut(format string, args ...any) {
 // GPU is a GPU of a node.
 type GPU struct {
 	Node     string
+	machine  string // the node's UID, which no other cluster has
 	Index    int
 	UUID     string
 	Model    resource.Model // of the catalog
@@ -97,7 +98,7 @@ func form(what, text string, of func() *regexp.Regexp) error {
 }
 
 func assemble(o objects) (c Cluster, err error) {
-	closed := map[string]string{} // why no new session is planned on a node, by its name
+	closed, uids := map[string]string{}, map[string]string{} // why no new session is planned on a node, and its UID, by its name
 	for _, n := range o.nodes {
 		if _, twice := closed[n.Metadata.Name]; twice {
 			return c, fmt.Errorf("node %.80q is there twice", n.Metadata.Name)
@@ -105,6 +106,7 @@ func assemble(o objects) (c Cluster, err error) {
 		if err := form("the name of a node", n.Metadata.Name, subdomainForm); err != nil {
 			return c, err
 		}
+		uids[n.Metadata.Name] = n.Metadata.UID
 		switch closed[n.Metadata.Name] = ""; {
 		case n.Spec.Unschedulable:
 			closed[n.Metadata.Name] = "is cordoned"
@@ -132,7 +134,24 @@ func assemble(o objects) (c Cluster, err error) {
 			return c, fmt.Errorf("node %q: %w", node, err)
 		}
 	}
+	for i := range c.GPUs {
+		c.GPUs[i].machine = cmp.Or(uids[c.GPUs[i].Node], c.GPUs[i].Node)
+	}
 	return c, nil
+}
+
+// Shared is a node with a GPU that two captures have; "" for none.
+func (c Cluster) Shared(other Cluster) string {
+	has := map[[2]string]bool{}
+	for _, g := range other.GPUs {
+		has[[2]string{g.machine, g.UUID}] = true
+	}
+	for _, g := range c.GPUs {
+		if has[[2]string{g.machine, g.UUID}] {
+			return g.Node
+		}
+	}
+	return ""
 }
 
 const removed = "does not exist"

@@ -18,6 +18,7 @@ type object[Spec, Status any] struct {
 	Metadata struct {
 		Name        string
 		Namespace   string
+		UID         string
 		Labels      map[string]string
 		Annotations map[string]string
 		Owners      []struct{ Kind, Name string } `json:"ownerReferences"`

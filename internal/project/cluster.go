@@ -73,12 +73,21 @@ func (l *Fleet) OnCluster(names ...string) error {
 func (l *Fleet) worlds() (all map[string]kubernetes.World, diags hcl.Diagnostics) {
 	all = map[string]kubernetes.World{}
 	names := kubernetes.Names(l.Clusters.Sessions)
-	for _, h := range l.Clusters.Hosts {
+	var read []kubernetes.Cluster
+	for n, h := range l.Clusters.Hosts {
+		refuse := func(summary, detail string) {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: h.Ranges.Of("kubernetes"), Summary: summary, Detail: detail})
+		}
 		captured, err := l.readCluster(h.Kubernetes)
 		if err != nil {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: h.Ranges.Of("kubernetes"), Summary: fmt.Sprintf("cannot plan for the cluster %q", h.Name),
-				Detail: err.Error()}) // it ends with a command to copy
+			refuse(fmt.Sprintf("cannot plan for the cluster %q", h.Name), err.Error())
 		}
+		for i, other := range read[:n] {
+			if node := captured.Shared(other); node != "" {
+				refuse(fmt.Sprintf("this is the same cluster as host %q", l.Clusters.Hosts[i].Name), fmt.Sprintf("Both have GPUs of the node %s, which cosplay would use twice. Keep one of the two blocks.", node))
+			}
+		}
+		read = append(read, captured)
 		sessions := prose.Only(l.Clusters.Sessions, func(s config.Session) bool { return s.Host == h.Name })
 		all[h.Name] = captured.World(h, sessions, names)
 	}

@@ -4,7 +4,7 @@ host "a" {
   manage     = []
 }
 host "b" {
-  kubernetes = "cluster.json"
+  kubernetes = "other.json"
   namespace  = "Lab"
 }
 host "c" {

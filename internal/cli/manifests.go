@@ -41,7 +41,8 @@ Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.
 			if planned != nil && !pin {
 				diags = append(diags, planned.ClassErrors()...)
 			}
-			if diags = slices.Concat(p.warnings, diags); diags.HasErrors() {
+			prior, _ := p.Store.Load() // for checks; one that cannot be read has no sessions
+			if diags = slices.Concat(p.warnings, diags, p.Checks(prior, resource.Live{})); diags.HasErrors() {
 				return inv.refuse(diags, p.files)
 			}
 			if on := planned.Hosts(); len(on) > 1 {

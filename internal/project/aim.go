@@ -99,7 +99,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (o Outlook, diags hcl.Diagn
 		diags = append(diags, wrong...)
 	}
 	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
-	return o, slices.Concat(diags, lost, found, intent.EvalChecks(facts)), err
+	return o, slices.Concat(diags, lost, found, intent.EvalChecks(p.everywhere(facts))), err
 }
 
 // planChanges adds the plan to an outlook. It returns what of the configuration the plan is for.

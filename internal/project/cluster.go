@@ -102,12 +102,40 @@ type ClusterPlan struct {
 	LeftOut []string // what is not used, in sentences without a full stop
 }
 
-// PlanClusters places the sessions of all clusters together; nil without clusters, and where a file cannot be used.
+// PlanClusters places the sessions of all clusters together, once; nil without clusters, and where a file cannot be used.
 // Diagnostics have an error for each of these, or for each session that does not fit.
 func (l *Fleet) PlanClusters() (*ClusterPlan, hcl.Diagnostics) {
 	if l.Clusters == nil {
 		return nil, nil
 	}
+	if l.onClusters == nil {
+		l.onClusters = new(clustered)
+		l.onClusters.plan, l.onClusters.diags = l.planClusters()
+	}
+	return l.onClusters.plan, l.onClusters.diags
+}
+
+// clustered is what PlanClusters returns.
+type clustered struct {
+	plan  *ClusterPlan
+	diags hcl.Diagnostics
+}
+
+// everywhere adds to what is known of sessions where those of clusters would run.
+func (l *Fleet) everywhere(facts config.Lives) config.Lives {
+	return func(a resource.Address) (config.LiveSession, bool) {
+		if l.Clusters == nil || l.Clusters.Session(a) == nil {
+			return facts(a)
+		}
+		c, _ := l.PlanClusters()
+		if c == nil || c.Plan == nil {
+			return config.LiveSession{}, false
+		}
+		return planned(c.Plan, c.Live)(a)
+	}
+}
+
+func (l *Fleet) planClusters() (*ClusterPlan, hcl.Diagnostics) {
 	all, diags := l.worlds()
 	if diags.HasErrors() {
 		return nil, diags
@@ -133,7 +161,7 @@ func (l *Fleet) PlanClusters() (*ClusterPlan, hcl.Diagnostics) {
 		c.Fleet.Placed[s.Address] = s.Slice
 	}
 	c.Plan = plan.Build(desired, resource.Prior{}, c.Live, diff.Options{})
-	return c, append(diags, l.Clusters.EvalChecks(planned(c.Plan, c.Live))...)
+	return c, diags
 }
 
 // ClassErrors are what keeps the sessions from manifests without a pin.

@@ -83,7 +83,7 @@ func (l *Fleet) Outputs(prior resource.Prior, live resource.Live) ([]config.Outp
 // Checks evaluates the checks of the configuration with the values of a state's sessions.
 // A failed check is a warning.
 func (l *Fleet) Checks(prior resource.Prior, live resource.Live) hcl.Diagnostics {
-	return l.Intent.EvalChecks(made(prior, live))
+	return l.Intent.EvalChecks(l.everywhere(made(prior, live)))
 }
 
 // noteOutputs adds the outputs to a state: of a sensitive output only a hash, and no

@@ -22,7 +22,8 @@ type Fleet struct {
 	Intent  *config.Intent // without clusters and their sessions
 	Machine *machine.Machine
 
-	Clusters *config.Intent // the clusters with their sessions, which cosplay only plans; nil without any
+	Clusters   *config.Intent // the clusters with their sessions, which cosplay only plans; nil without any
+	onClusters *clustered     // nil until they are planned
 }
 
 // Host finds the block of a host.

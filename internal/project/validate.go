@@ -47,7 +47,7 @@ func (p *Project) Foresee() (hcl.Diagnostics, error) {
 	first := plan.Build(desired, resource.Prior{Key: key}, live, diff.Options{})
 	facts := planned(first, live)
 	_, wrong := p.Intent.EvalOutputs(facts)
-	return slices.Concat(diags, wrong, p.Intent.EvalChecks(facts)), nil
+	return slices.Concat(diags, wrong, p.Intent.EvalChecks(p.everywhere(facts))), nil
 }
 
 // namedByHost reports whether only the host can say which GPU a selector names.

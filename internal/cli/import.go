@@ -34,7 +34,7 @@ The ID is the UUID of a MIG slice (MIG-UUID, or MIG-GPU-UUID/GI/CI as older driv
 			}
 			to, err := resource.Match(args[0], p.Addresses())
 			if err != nil {
-				return oneOfSeveral(err, args[0], p.Addresses())
+				return p.OnCluster(oneOfSeveral(err, args[0], p.Addresses()), args[0])
 			}
 			if err := inv.lock(cmd.Context(), p.Project, "import", lockTimeout); err != nil {
 				return err

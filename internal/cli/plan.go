@@ -125,7 +125,7 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 	}
 	p.Wait = o.lockTimeout
 	var clusters *project.ClusterPlan
-	if changes {
+	if changes && len(narrowed(o.aim)) == 0 { // else it is of what apply changes
 		var diags hcl.Diagnostics
 		clusters, diags = p.PlanClusters()
 		if clusters == nil && len(p.Intent.Hosts) > 0 { // the plan is for apply, which needs no file of a cluster

@@ -28,9 +28,6 @@ func (inv *invocation) enter(ctx context.Context, name string, starts bool) (*in
 	if err != nil {
 		return nil, err
 	}
-	if err := p.OnCluster(name); err != nil {
-		return nil, err
-	}
 	in := &inside{Project: p.Project}
 	choose := func(prior resource.Prior) (resource.PriorSession, error) { return named(prior, name) }
 	if r, ok := p.Reach(ctx, choose, starts); ok {
@@ -46,7 +43,7 @@ func (inv *invocation) enter(ctx context.Context, name string, starts bool) (*in
 	}
 	in.session, err = named(in.Prior, name)
 	p.Machine.Rest()
-	return in, err
+	return in, p.OnCluster(err, name)
 }
 
 // named finds a session by any form of its address, or by the name of its container.
@@ -68,15 +65,12 @@ func (inv *invocation) peekChosen(ctx context.Context, names []string) (p *opene
 	if p, err = inv.open(forHosts); err != nil {
 		return p, now, nil, err
 	}
-	if err := p.OnCluster(names...); err != nil {
-		return p, now, nil, err
-	}
 	defer inv.slow("Reading the hosts")()
 	if now, err = p.Peek(ctx); err != nil {
 		return p, now, nil, err
 	}
 	sessions, err = chosen(now.Prior, names)
-	return p, now, sessions, err
+	return p, now, sessions, p.OnCluster(err, names...)
 }
 
 // chosen finds the sessions with the names, each once; without names, all. The name of a block names all its sessions.

@@ -89,7 +89,7 @@ func (inv *invocation) lastLogin(p *project.Project, name string, cause error) (
 	}
 	s, err := named(prior, name)
 	if err != nil {
-		return project.Login{}, err
+		return project.Login{}, p.OnCluster(err, name)
 	}
 	login, err := p.LastLogin(s, prior)
 	if err != nil {

@@ -73,7 +73,7 @@ func (o stopOptions) run(ctx context.Context, inv *invocation, names []string) e
 	}
 	sessions, err := chosen(now.Prior, names)
 	if err != nil {
-		return err
+		return p.OnCluster(err, names...)
 	}
 	stoppable, event, closed := inv.stoppable(ctx)
 	result, err := carryOut(p.Project, stoppable, now, sessions, project.ApplyOptions{Progress: event, Parallelism: int(o.parallelism)})

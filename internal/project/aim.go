@@ -210,9 +210,6 @@ func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
 
 // scope finds the sessions that an aim names, in the configuration and in the state.
 func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
-	if err := p.OnCluster(slices.Concat(aim.Target, aim.Exclude, aim.Replace)...); err != nil {
-		return resolve.Scope{}, err
-	}
 	all := append(p.Addresses(), prior.Addresses()...)
 	slices.SortFunc(all, resource.Address.Compare)
 	all = slices.Compact(all)
@@ -220,9 +217,9 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	if aim.Goal == ExpiredEnded {
 		target = "expire"
 	}
-	targeted, noTarget := meant(all, target, aim.Target)
-	excluded, noExclude := meant(all, "--exclude", aim.Exclude)
-	replaced, noReplace := meant(all, "--replace", aim.Replace)
+	targeted, noTarget := p.meant(all, target, aim.Target)
+	excluded, noExclude := p.meant(all, "--exclude", aim.Exclude)
+	replaced, noReplace := p.meant(all, "--replace", aim.Replace)
 	if err := cmp.Or(noTarget, noExclude, noReplace); err != nil {
 		return resolve.Scope{}, err
 	}
@@ -307,12 +304,12 @@ func follow(picked map[resource.Address]bool, all []resource.Address, to map[str
 }
 
 // meant are the sessions that a flag's values name.
-func meant(all []resource.Address, flag string, typed []string) (map[resource.Address]bool, error) {
+func (l *Fleet) meant(all []resource.Address, flag string, typed []string) (map[resource.Address]bool, error) {
 	found := map[resource.Address]bool{}
 	for _, one := range typed {
 		matches, err := state.Matching(one, all)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
+			return nil, fmt.Errorf("%s: %w", flag, l.OnCluster(err, one))
 		}
 		for _, a := range matches {
 			found[a] = true

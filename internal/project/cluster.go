@@ -55,18 +55,19 @@ func (p *Project) checkClusters(o Options) hcl.Diagnostics {
 	return kubernetes.Check(p.Clusters)
 }
 
-// OnCluster refuses names of sessions of clusters, as users type them.
-func (l *Fleet) OnCluster(names ...string) error {
-	if l.Clusters == nil {
-		return nil
+// OnCluster explains why a command has not found one of the names that a user typed, if it is only that of sessions of clusters.
+func (l *Fleet) OnCluster(err error, names ...string) error {
+	if err == nil || l.Clusters == nil {
+		return err
 	}
 	all := prose.Each(l.Clusters.Sessions, func(s config.Session) resource.Address { return s.Address })
 	for _, name := range names {
-		if found, err := state.Matching(name, all); err == nil {
+		_, other := state.Matching(name, l.Addresses())
+		if found, none := state.Matching(name, all); none == nil && other != nil {
 			return fmt.Errorf("%s is a session of a Kubernetes cluster, which cosplay neither asks nor changes. Run cosplay manifests, which prints it for kubectl apply", found[0])
 		}
 	}
-	return nil
+	return err
 }
 
 // worlds are the clusters as placement sees them, by host. Diagnostics have an error for each whose file cannot be used.

@@ -205,7 +205,7 @@ func (p *Project) Extend(ctx context.Context, names []string, by resource.Second
 	}
 	expired := prose.Each(prior.Expired, func(e resource.Expired) resource.Address { return e.Address })
 	all := append(prior.Addresses(), expired...)
-	chosen, err := meant(all, "extend", names)
+	chosen, err := p.meant(all, "extend", names)
 	if err != nil {
 		return nil, err
 	}

@@ -42,10 +42,10 @@ func (l *Fleet) readCluster(path string) (kubernetes.Cluster, error) {
 }
 
 // checkClusters checks what the configuration says of clusters, and that the command is one for a project that has nothing
-// else.
+// else. Where the state has machines, knowsHosts says what becomes of them.
 func (p *Project) checkClusters(o Options) hcl.Diagnostics {
-	first := p.Clusters.Hosts[0]
-	if len(p.Intent.Hosts) == 0 && !o.Clusters {
+	if len(p.Intent.Hosts) == 0 && !o.Clusters && p.nothingApplied() {
+		first := p.Clusters.Hosts[0]
 		return hcl.Diagnostics{{Severity: hcl.DiagError, Subject: first.Ranges.Of("kubernetes"), Summary: fmt.Sprintf("host %q is a Kubernetes cluster", first.Name),
 			Detail: "cosplay plans for it, and neither asks nor changes it. Run cosplay manifests, which prints the sessions for kubectl apply."}}
 	}
@@ -53,6 +53,11 @@ func (p *Project) checkClusters(o Options) hcl.Diagnostics {
 		return nil
 	}
 	return kubernetes.Check(p.Clusters)
+}
+
+func (f *Files) nothingApplied() bool {
+	prior, err := f.Store.Load()
+	return err == nil && len(prior.Sessions)+len(prior.GPUs) == 0
 }
 
 // OnCluster explains why a command has not found one of the names that a user typed, if it is only that of sessions of clusters.

@@ -64,14 +64,14 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	if diags.HasErrors() {
 		return nil, intent.Files, diags, nil
 	}
-	if p.Intent, p.Clusters = intent.Apart(); p.Clusters != nil {
-		if diags = append(diags, p.checkClusters(o)...); diags.HasErrors() {
-			return nil, intent.Files, diags, nil
-		}
-	}
 	if o.StatePath == "" && intent.State != "" {
 		if err := p.setState(intent.State); err != nil {
 			return nil, nil, nil, err
+		}
+	}
+	if p.Intent, p.Clusters = intent.Apart(); p.Clusters != nil {
+		if diags = append(diags, p.checkClusters(o)...); diags.HasErrors() {
+			return nil, intent.Files, diags, nil
 		}
 	}
 	return p, intent.Files, diags, nil

@@ -170,10 +170,15 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 // knowsHosts checks that the configuration has every host that the state has.
 func (l *Fleet) knowsHosts(prior resource.Prior) error {
 	check := func(host, what string) error {
-		if _, err := l.Host(host); err != nil {
+		_, err := l.Host(host)
+		switch {
+		case err == nil:
+			return nil
+		case l.Clusters != nil && l.Clusters.Host(host) != nil:
+			return fmt.Errorf("the state has %s on host %q, which was a machine and is a Kubernetes cluster now. Fix: restore the machine's block and give the cluster another one; cosplay apply then removes it from the machine", what, host)
+		default:
 			return fmt.Errorf("the state has %s on host %q, which the configuration no longer names. Fix: restore the host block, run cosplay destroy, then remove the block", what, host)
 		}
-		return nil
 	}
 	for _, s := range prior.Sessions {
 		if err := check(s.Slice.Host, s.Address.String()); err != nil {

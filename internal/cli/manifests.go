@@ -53,7 +53,6 @@ Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.
 				return err
 			}
 			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, p.files)
-			render.LeftOut(inv.Err, inv.style(inv.Err), planned.LeftOut)
 			_, err = inv.Out.Write(text)
 			return err
 		},
@@ -67,6 +66,6 @@ func (inv *invocation) clustersView(c *project.ClusterPlan) *render.ClustersView
 	if c == nil {
 		return nil
 	}
-	return &render.ClustersView{Live: c.Live, Plan: c.Plan, LeftOut: c.LeftOut, Next: inv.flags(),
+	return &render.ClustersView{Live: c.Live, Plan: c.Plan, Next: inv.flags(),
 		Node: func(gpu resource.GPUKey) string { return c.Fleet.Worlds[gpu.Host].GPU(gpu.UUID).Node }}
 }

@@ -18,9 +18,9 @@ import (
 
 // Cluster is what cosplay-node published of the GPUs of a cluster, and what of them is allocated.
 type Cluster struct {
-	GPUs    []GPU    // by node and index
-	LeftOut []string // what gets no new session, each as a sentence without a full stop
-	stale   []staleClaim
+	GPUs     []GPU    // by node and index
+	warnings []string // what gets no new session
+	stale    []staleClaim
 }
 
 // staleClaim is a claim with a device that no node publishes.
@@ -29,8 +29,8 @@ type staleClaim struct {
 	claim
 }
 
-func (c *Cluster) leaveOut(format string, args ...any) {
-	c.LeftOut = append(c.LeftOut, fmt.Sprintf(format, args...))
+func (c *Cluster) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
 // GPU is a GPU of a node.
@@ -160,7 +160,7 @@ const removed = "does not exist"
 func (c *Cluster) add(node string, published []deviceSpec, taken map[string]claim, why string) error {
 	gpus, err := c.gpusOf(node, published, taken)
 	if why != "" && len(gpus) > 0 {
-		c.leaveOut("node %s %s: its %s no new sessions", node, why, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " gets", " get"))
+		c.warn("node %s %s: its %s no new sessions", node, why, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " gets", " get"))
 	}
 	for i := range gpus {
 		gpus[i].closed, gpus[i].lost = gpus[i].closed || why != "", why == removed
@@ -191,9 +191,9 @@ func (c *Cluster) reportStale(node string, gpus []GPU, published []deviceSpec, t
 	}
 	switch {
 	case len(closed) > 0:
-		c.leaveOut("node %.80s does not publish %s: its %s no new sessions", node, prose.And(prose.Few(all, 3)), prose.And(closed)+prose.Choose(len(closed), " gets", " get"))
+		c.warn("node %.80s does not publish %s: its %s no new sessions", node, prose.And(prose.Few(all, 3)), prose.And(closed)+prose.Choose(len(closed), " gets", " get"))
 	case len(all) > 0:
-		c.leaveOut("node %.80s does not publish %s", node, prose.And(prose.Few(all, 3)))
+		c.warn("node %.80s does not publish %s", node, prose.And(prose.Few(all, 3)))
 	}
 }
 
@@ -262,7 +262,7 @@ func (c *Cluster) gpusOf(node string, published []deviceSpec, taken map[string]c
 		first := byUUID[uuid][0]
 		product, known := catalog.Product(first.model)
 		if !known {
-			c.leaveOut("GPU %d of node %s is left out: the catalog has no model %.80q", first.index, node, first.model)
+			c.warn("GPU %d of node %s is left out: the catalog has no model %.80q", first.index, node, first.model)
 			continue
 		}
 		g := GPU{Node: node, Index: first.index, UUID: first.parent, Model: product.Model, ClockMHz: first.clock, devices: byUUID[uuid]}
@@ -271,7 +271,7 @@ func (c *Cluster) gpusOf(node string, published []deviceSpec, taken map[string]c
 		}
 		if why := g.contradiction(); why != "" {
 			g.closed = true
-			c.leaveOut("GPU %d of node %s gets no new sessions: %s", g.Index, node, why)
+			c.warn("GPU %d of node %s gets no new sessions: %s", g.Index, node, why)
 		}
 		all = append(all, g)
 	}

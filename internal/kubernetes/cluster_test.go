@@ -101,8 +101,8 @@ func TestTolerated(t *testing.T) {
 	if want := "n2/0 NVIDIA H200, n2/1 NVIDIA A100-SXM4-80GB, n3/0 NVIDIA H200, n3/1 NVIDIA A100-SXM4-80GB"; strings.Join(gpus, ", ") != want {
 		t.Errorf("got %s", strings.Join(gpus, ", "))
 	}
-	if want := "node n1 is cordoned: its 2 GPUs get no new sessions;node n9 does not publish gpu-0-whole of claim default/gone"; strings.Join(got.LeftOut, ";") != want {
-		t.Errorf("left out: %q", got.LeftOut)
+	if want := "node n1 is cordoned: its 2 GPUs get no new sessions;node n9 does not publish gpu-0-whole of claim default/gone"; strings.Join(w.Warnings, ";") != want {
+		t.Errorf("warnings: %q", w.Warnings)
 	}
 }
 
@@ -144,8 +144,8 @@ func TestStale(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w := got.World(config.Host{}, nil, nil); strings.Join(w.LeftOut, ";") != test.want || len(w.Host.GPUs) != test.open {
-				t.Errorf("%d GPUs, and %q", len(w.Host.GPUs), w.LeftOut)
+			if w := got.World(config.Host{}, nil, nil); strings.Join(w.Warnings, ";") != test.want || len(w.Host.GPUs) != test.open {
+				t.Errorf("%d GPUs, and %q", len(w.Host.GPUs), w.Warnings)
 			}
 		})
 	}
@@ -180,8 +180,8 @@ func TestNotReady(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Join(got.LeftOut, ";") != out {
-			t.Errorf("Ready is %s: left out: %q", status, got.LeftOut)
+		if w := got.World(config.Host{}, nil, nil); strings.Join(w.Warnings, ";") != out {
+			t.Errorf("Ready is %s: warnings: %q", status, w.Warnings)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 // World is a cluster as placement sees it: one host with the GPUs of all nodes, numbered in their order, on which each claim
 // is another project. Sessions whose claims are there already stay in place.
 type World struct {
-	Host    resource.Host
-	Kept    []resource.PriorSession
-	LeftOut []string
+	Host     resource.Host
+	Kept     []resource.PriorSession
+	Warnings []string // what gets no new session, and which sessions cannot stay
 
 	namespace string
 	gpus      map[string]*GPU // by the name that the host has for them
@@ -25,7 +25,7 @@ type World struct {
 // World fits a cluster to the sessions of a host block. The claims of these stay in place, as long as they say the same and
 // their devices exist, and are released otherwise. All other claims are foreign.
 func (c Cluster) World(host config.Host, sessions []config.Session, names map[resource.Address]string) World {
-	w := World{Host: resource.Host{Name: host.Name, Runtime: config.KubernetesRuntime}, LeftOut: slices.Clone(c.LeftOut), namespace: host.Namespace, gpus: map[string]*GPU{}}
+	w := World{Host: resource.Host{Name: host.Name, Runtime: config.KubernetesRuntime}, Warnings: slices.Clone(c.warnings), namespace: host.Namespace, gpus: map[string]*GPU{}}
 	w.Host.GPUs = make([]resource.GPU, 0, len(c.GPUs))
 	count := map[string]int{}
 	for _, g := range c.GPUs {
@@ -44,14 +44,14 @@ func (c Cluster) World(host config.Host, sessions []config.Session, names map[re
 	w.request(stay.owners)
 	for _, s := range c.stale {
 		if of := stay.of(s.claim); of != nil {
-			stay.lost.Add(fmt.Sprintf("node %s, which does not publish its device. If cosplay-node only restarts there, write the file again", s.node), of.Address)
+			stay.lost.Add(fmt.Sprintf("node %s, which does not publish its device. Write the file again if cosplay-node only restarts there", s.node), of.Address)
 		}
 	}
 	for _, from := range stay.lost.Texts {
 		lost := prose.Only(stay.lost.Of[from], func(a resource.Address) bool { return !stay.kept[a] })
 		slices.SortFunc(lost, resource.Address.Compare)
 		if len(lost) > 0 {
-			w.LeftOut = append(w.LeftOut, fmt.Sprintf("%s cannot stay on %s", resource.AddressNames(lost, 3), from))
+			w.Warnings = append(w.Warnings, fmt.Sprintf("%s cannot stay on %s", resource.AddressNames(lost, 3), from))
 		}
 	}
 	return w
@@ -87,10 +87,10 @@ func (w *World) add(g GPU, key string, stay *staying) {
 	case g.closed:
 		return
 	case whole >= 0:
-		w.LeftOut = append(w.LeftOut, fmt.Sprintf("%s is left out: claim %s has the whole of it", label, g.taken[whole].claim))
+		w.Warnings = append(w.Warnings, fmt.Sprintf("%s is left out: claim %s has the whole of it", label, g.taken[whole].claim))
 		return
 	case !g.has("", 0):
-		w.LeftOut = append(w.LeftOut, label+" is left out: the node reports that it cannot be used as a whole")
+		w.Warnings = append(w.Warnings, label+" is left out: the node reports that it cannot be used as a whole")
 		return
 	}
 	w.gpus[key] = &g

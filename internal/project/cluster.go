@@ -75,7 +75,8 @@ func (l *Fleet) OnCluster(err error, names ...string) error {
 	return err
 }
 
-// worlds are the clusters as placement sees them, by host. Diagnostics have an error for each whose file cannot be used.
+// worlds are the clusters as placement sees them, by host. Diagnostics have an error for each whose file cannot be used, and
+// warnings of what is not used.
 func (l *Fleet) worlds() (all map[string]kubernetes.World, diags hcl.Diagnostics) {
 	all = map[string]kubernetes.World{}
 	names := kubernetes.Names(l.Clusters.Sessions)
@@ -95,17 +96,20 @@ func (l *Fleet) worlds() (all map[string]kubernetes.World, diags hcl.Diagnostics
 		}
 		read = append(read, captured)
 		sessions := prose.Only(l.Clusters.Sessions, func(s config.Session) bool { return s.Host == h.Name })
-		all[h.Name] = captured.World(h, sessions, names)
+		w := captured.World(h, sessions, names)
+		for _, text := range w.Warnings {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: text, Subject: &hcl.Range{}})
+		}
+		all[h.Name] = w
 	}
 	return all, diags
 }
 
 // ClusterPlan is where the sessions of clusters would run.
 type ClusterPlan struct {
-	Live    resource.Live
-	Plan    *plan.Plan // it creates each of the sessions, and is not for apply
-	Fleet   kubernetes.Fleet
-	LeftOut []string // what is not used, in sentences without a full stop
+	Live  resource.Live
+	Plan  *plan.Plan // it creates each of the sessions, and is not for apply
+	Fleet kubernetes.Fleet
 }
 
 // PlanClusters places the sessions of all clusters together, once; nil without clusters, and where a file cannot be used.
@@ -156,11 +160,10 @@ func (l *Fleet) planClusters() (*ClusterPlan, hcl.Diagnostics) {
 		w := all[h.Name]
 		prior.Sessions, live.Hosts = append(prior.Sessions, w.Kept...), append(live.Hosts, w.Host)
 		c.Live.Hosts = append(c.Live.Hosts, w.Shown())
-		c.LeftOut = append(c.LeftOut, w.LeftOut...)
 	}
 	slices.SortFunc(prior.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
-	desired, diags := resolve.Desired(l.Clusters, resolve.Person{}, prior, live, resolve.Scope{})
-	if diags.HasErrors() {
+	desired, wrong := resolve.Desired(l.Clusters, resolve.Person{}, prior, live, resolve.Scope{})
+	if diags = append(diags, wrong...); diags.HasErrors() {
 		return c, diags
 	}
 	for _, s := range desired.Sessions {

@@ -37,7 +37,8 @@ func openCluster(t testing.TB, c *projecttest.Cluster, sessions string) *project
 	return projecttest.Open(t, dir)
 }
 
-func manifests(t testing.TB, p *project.Project, pin bool) (string, *project.ClusterPlan) {
+// manifests are those of a project, with the warnings of its plan.
+func manifests(t testing.TB, p *project.Project, pin bool) (text string, warnings []string) {
 	t.Helper()
 	planned, diags := p.PlanClusters()
 	if diags.HasErrors() {
@@ -46,11 +47,16 @@ func manifests(t testing.TB, p *project.Project, pin bool) (string, *project.Clu
 	if diags := planned.ClassErrors(); !pin && diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	text, err := planned.Manifests(pin)
+	for _, d := range diags {
+		if d.Extra == nil { // not of a fit
+			warnings = append(warnings, d.Summary)
+		}
+	}
+	all, err := planned.Manifests(pin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text), planned
+	return string(all), warnings
 }
 
 // golden compares a text with a file of testdata. The tests of the module node read the same files as Kubernetes does.
@@ -117,10 +123,10 @@ session "exact" {
   }
 }
 `)
-	pinned, planned := manifests(t, p, true)
+	pinned, warnings := manifests(t, p, true)
 	golden(t, "pinned.yaml", pinned)
-	if want := "node n2 is cordoned: its 2 GPUs get no new sessions"; strings.Join(planned.LeftOut, ";") != want {
-		t.Errorf("left out: %q", planned.LeftOut)
+	if want := "node n2 is cordoned: its 2 GPUs get no new sessions"; strings.Join(warnings, ";") != want {
+		t.Errorf("warnings: %q", warnings)
 	}
 	if again, _ := manifests(t, openCluster(t, c, plain), false); again != classes {
 		t.Error("the same input gives other manifests")
@@ -280,7 +286,7 @@ func TestClosedNode(t *testing.T) {
 	own(c, "lost", "default", "rtx-2060", "n2", "gpu-0-1g-18gb-0")
 	c.Nodes[0]["spec"] = projecttest.Object{"unschedulable": true}
 	taint(c, 1, "NoExecute")
-	text, planned := manifests(t, openCluster(t, c, worker+strings.Replace(worker, `"worker" {`, `"lost" { `, 1)+strings.Replace(worker, `"worker" {`, "\"new\" {\ncount = 6", 1)), true)
+	text, warnings := manifests(t, openCluster(t, c, worker+strings.Replace(worker, `"worker" {`, `"lost" { `, 1)+strings.Replace(worker, `"worker" {`, "\"new\" {\ncount = 6", 1)), true)
 	for node, want := range map[int]int{1: 1, 2: 0, 3: 7} {
 		if n := strings.Count(text, projecttest.UUID(node, 0)); n != want {
 			t.Errorf("%d sessions are on node n%d, want %d", n, node, want)
@@ -288,7 +294,7 @@ func TestClosedNode(t *testing.T) {
 	}
 	want := []string{"node n1 is cordoned: its 1 GPU gets no new sessions",
 		"GPU 0 of node n2 is left out: the node reports that it cannot be used as a whole", "session.lost cannot stay on GPU 0 of node n2, which is lost"}
-	if d := cmp.Diff(want, planned.LeftOut); d != "" {
+	if d := cmp.Diff(want, warnings); d != "" {
 		t.Error(d)
 	}
 }
@@ -300,14 +306,14 @@ func TestLostPlace(t *testing.T) {
 	own(c, "worker", "default", "rtx-2060", "n1", "gpu-0-1g-18gb-2")
 	own(c, "lost", "default", "rtx-2060", "n9", "gpu-0-1g-18gb-0")
 	c.Take("stale", "n1", "gpu-0-9g-1gb-0")
-	text, planned := manifests(t, openCluster(t, c, worker+strings.Replace(worker, `"worker"`, `"lost"`, 1)), true)
+	text, warnings := manifests(t, openCluster(t, c, worker+strings.Replace(worker, `"worker"`, `"lost"`, 1)), true)
 	if !strings.Contains(text, "placement == 2") || !strings.Contains(text, projecttest.UUID(1, 0)) || !strings.Contains(text, projecttest.UUID(2, 0)) {
 		t.Error(text)
 	}
 	want := []string{"node n1 does not publish gpu-0-9g-1gb-0 of claim default/stale: its GPU 0 gets no new sessions",
 		"node n9 does not publish gpu-0-1g-18gb-0 of claim default/lost-12345678",
-		"session.lost cannot stay on node n9, which does not publish its device. If cosplay-node only restarts there, write the file again"}
-	if d := cmp.Diff(want, planned.LeftOut); d != "" {
+		"session.lost cannot stay on node n9, which does not publish its device. Write the file again if cosplay-node only restarts there"}
+	if d := cmp.Diff(want, warnings); d != "" {
 		t.Error(d)
 	}
 }
@@ -329,7 +335,7 @@ func TestManifestsOfWholeGPUs(t *testing.T) {
 	own := c.Take("big-12345678", "n3", "gpu-0-whole")
 	own["metadata"] = projecttest.Object{"name": "x", "namespace": "default", "ownerReferences": []any{projecttest.Object{"kind": "Pod", "name": "big-7c9d8b6f5d-abcde"}}}
 	own["spec"] = projecttest.Object{"devices": projecttest.Object{"requests": []any{projecttest.Object{"exactly": projecttest.Object{"deviceClassName": "cosplay-a100-80gb"}}}}}
-	text, planned := manifests(t, openCluster(t, c, `
+	text, warnings := manifests(t, openCluster(t, c, `
 session "big" {
   host    = "cluster"
   target  = "a100-80gb"
@@ -340,8 +346,8 @@ session "big" {
 	if !strings.Contains(text, projecttest.UUID(3, 0)) || !strings.Contains(text, `profile == \"whole\"`) {
 		t.Error(text)
 	}
-	if want := "GPU 0 of node n1 is left out: claim default/other has the whole of it"; strings.Join(planned.LeftOut, ";") != want {
-		t.Errorf("left out: %q", planned.LeftOut)
+	if want := "GPU 0 of node n1 is left out: claim default/other has the whole of it"; strings.Join(warnings, ";") != want {
+		t.Errorf("warnings: %q", warnings)
 	}
 }
 

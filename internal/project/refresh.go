@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
@@ -324,8 +326,10 @@ func (l *Fleet) Hardware(ctx context.Context) (resource.Live, error) {
 		return live, err
 	}
 	all, diags := l.worlds()
-	if len(sources) == 0 && diags.HasErrors() {
-		return live, errors.New(diags[0].Detail)
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError && len(sources) == 0 {
+			return live, errors.New(d.Detail)
+		}
 	}
 	for _, w := range all { // one whose file cannot be used has no GPUs
 		live.Hosts = append(live.Hosts, w.Host)

@@ -25,9 +25,8 @@ type Plan struct {
 
 // ClustersPlan is where the sessions of Kubernetes clusters would run.
 type ClustersPlan struct {
-	Hosts   []string     `json:"hosts"`    // names of the clusters
-	Fits    []ClusterFit `json:"fits"`     // by address of the session
-	LeftOut []string     `json:"left_out"` // what of the clusters is not used, in words
+	Hosts []string     `json:"hosts"` // names of the clusters
+	Fits  []ClusterFit `json:"fits"`  // by address of the session
 }
 
 // ClusterFit is where a session of a cluster would run, and how close it comes to its target.

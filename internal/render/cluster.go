@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
@@ -12,17 +11,16 @@ import (
 
 // ClustersView is where the sessions of Kubernetes clusters would run. cosplay manifests prints them; apply leaves them alone.
 type ClustersView struct {
-	Live    resource.Live
-	Plan    *plan.Plan
-	LeftOut []string                     // what is not used, in sentences without a full stop
-	Node    func(resource.GPUKey) string // the node of a GPU
-	Next    []string                     // arguments of the command that prints the manifests
+	Live resource.Live
+	Plan *plan.Plan
+	Node func(resource.GPUKey) string // the node of a GPU
+	Next []string                     // arguments of the command that prints the manifests
 }
 
 // clusters shows the GPUs of clusters with their sessions.
 func (p *page) clusters(v PlanView) {
 	c := v.Clusters
-	if c == nil {
+	if c == nil || len(c.Plan.Desired.Sessions) == 0 {
 		return
 	}
 	inner := PlanView{Live: c.Live, Plan: c.Plan, Warnings: v.Warnings, node: c.Node, sharers: resource.Sharers(c.Plan.Desired.Sessions)}
@@ -30,24 +28,7 @@ func (p *page) clusters(v PlanView) {
 		p.gap()
 		p.print(0, inked(strong, "Kubernetes:"))
 	}
-	if len(c.Plan.Desired.Sessions) > 0 {
-		p.gpus(inner)
-	}
-	if len(c.LeftOut) > 0 {
-		p.gap()
-	}
-	for _, what := range c.LeftOut {
-		p.say(prose.Sentence(what))
-	}
-}
-
-// LeftOut says what manifests do not use.
-func LeftOut(w io.Writer, s Style, all []string) {
-	p := newPage(s)
-	for _, what := range all {
-		p.say(prose.Sentence(what))
-	}
-	p.flush(w)
+	p.gpus(inner)
 }
 
 // manifests counts what the manifests have, and names the command that prints them.
@@ -78,7 +59,7 @@ func (c *ClustersView) json() *public.ClustersPlan {
 		return nil
 	}
 	sharers := resource.Sharers(c.Plan.Desired.Sessions)
-	return &public.ClustersPlan{Hosts: each(c.Live.Hosts, func(h resource.Host) string { return h.Name }), LeftOut: list(c.LeftOut),
+	return &public.ClustersPlan{Hosts: each(c.Live.Hosts, func(h resource.Host) string { return h.Name }),
 		Fits: each(c.Plan.Desired.Sessions, func(s resource.Session) public.ClusterFit {
 			return public.ClusterFit{Node: c.Node(s.Slice.On()), SessionFigures: sessionFigures(s, sharers[s.Address])}
 		})}

@@ -107,7 +107,7 @@ func newControlPlane(t *testing.T, simulate string) *bed {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	check(t, err)
 	check(t, os.WriteFile(b.file("key"), pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
-	check(t, os.WriteFile(b.file("tokens"), []byte("secret,admin,admin,system:masters\n"), 0o600))
+	check(t, os.WriteFile(b.file("tokens"), []byte("secret,admin,admin,system:masters\nstranger,stranger,stranger\n"), 0o600))
 	check(t, os.WriteFile(b.file("audit"), []byte(audit), 0o600))
 	b.api = api
 	b.kubeconfigOf("admin", "secret")

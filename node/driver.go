@@ -104,6 +104,9 @@ func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err err
 		if r.Pool != d.node || !published {
 			return nil, fmt.Errorf("the device %.80q of the pool %.80q is none of this node", r.Device, r.Pool)
 		}
+		if r.AdminAccess != nil && *r.AdminAccess { // the scheduler gives the device to another claim, too
+			return nil, errors.New("it has its device by adminAccess, which gives no session. Fix: leave adminAccess out of its request")
+		}
 		if last := len(all) - 1; last >= 0 && all[last].results[0].Request == r.Request {
 			if part, shares := r.ConsumedCapacity[capacityMemory]; all[last].shared > 0 || shares && part.Value() < at.memory() {
 				return nil, errors.New("one request has parts of several GPUs. Fix: ask for one device, or for whole GPUs")

@@ -130,12 +130,11 @@ func TestNeighboursClock(t *testing.T) {
 	w.untouched(t)
 }
 
-// TestForged: no claim gets more than its parameters may say.
-func TestForged(t *testing.T) {
-	w := newWorld(t, "1 x h200")
+// forged are claims that ask for more than their parameters may say.
+func forged() map[string]struct{ device, class, claim, want string } {
 	good := target("2060")
 	body := func(rest string) string { return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s}`, apiVersion, kind, rest) }
-	for name, c := range map[string]struct{ device, class, claim, want string }{
+	return map[string]struct{ device, class, claim, want string }{
 		"expression":    {"gpu-0-1g-18gb-0", body(`"target":"${file(\"/etc/shadow\")}"`), "", "target cannot be"},
 		"template":      {"gpu-0-1g-18gb-0", body(`"target":"%{ if true }2060%{ endif }"`), "", "target cannot be"},
 		"newline":       {"gpu-0-1g-18gb-0", body(`"target":"2060\nsession"`), "", "target cannot be"},
@@ -151,7 +150,13 @@ func TestForged(t *testing.T) {
 		"path":          {"../../etc", good, "", "none of this node"},
 		"unknown":       {"gpu-0-1g-18gb-0", target("no such card"), "", "unknown target"},
 		"too small":     {"gpu-0-1g-18gb-0", target("3090"), "", "a 1g.18gb has 16384 MiB"},
-	} {
+	}
+}
+
+// TestForged: no claim gets more than its parameters may say.
+func TestForged(t *testing.T) {
+	w := newWorld(t, "1 x h200")
+	for name, c := range forged() {
 		t.Run(name, func(t *testing.T) {
 			claim := w.claim(t, strings.ReplaceAll(name, " ", "-"), c.device, c.class)
 			if c.claim != "" {
@@ -168,7 +173,7 @@ func TestForged(t *testing.T) {
 			w.unprepareAll(t, claim)
 		})
 	}
-	foreign := w.claim(t, "foreign", "gpu-0-1g-18gb-0", good)
+	foreign := w.claim(t, "foreign", "gpu-0-1g-18gb-0", target("2060"))
 	foreign.UID = "../../x"
 	results, err := w.PrepareResourceClaims(context.Background(), []*resourceapi.ResourceClaim{foreign})
 	check(t, err)

@@ -60,7 +60,7 @@ func TestChart(t *testing.T) {
 	check(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(changed.Object, &set, true))
 	pod := set.Spec.Template.Spec
 	c := pod.Containers[0]
-	if c.Image != "registry.example/cosplay-node:1.2.3" || !reflect.DeepEqual(c.Args, []string{"--root=/host", "--simulate=8 x h200", "--folder=/opt"}) ||
+	if c.Image != "registry.example/cosplay-node:1.2.3" || !reflect.DeepEqual(c.Args, []string{"--root=/host", "--listen=127.0.0.1:9808", "--simulate=8 x h200", "--folder=/opt"}) ||
 		len(pod.NodeSelector) > 0 || pod.ImagePullSecrets[0].Name != "one" {
 		t.Errorf("the chart with values makes %+v", pod)
 	}
@@ -68,7 +68,7 @@ func TestChart(t *testing.T) {
 	tried := rendered(t, "kubectl", "kustomize", "../deploy/simulated")[daemon]
 	check(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(tried.Object, &simulated, true))
 	pod = simulated.Spec.Template.Spec
-	if !reflect.DeepEqual(pod.Containers[0].Args, []string{"--root=/host", "--simulate=8 x h200"}) || len(pod.NodeSelector) > 0 {
+	if !reflect.DeepEqual(pod.Containers[0].Args, []string{"--root=/host", "--listen=127.0.0.1:9808", "--simulate=8 x h200"}) || len(pod.NodeSelector) > 0 {
 		t.Errorf("deploy/simulated makes %+v", pod)
 	}
 }

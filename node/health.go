@@ -285,3 +285,11 @@ func (d *driver) readable() error {
 	}
 	return nil
 }
+
+// proceeds fails if no command of cosplay has ended for longer than one may run: the GPUs are read in intervals.
+func (d *driver) proceeds() error {
+	if since := time.Since(time.Unix(lastRun.Load(), 0)); since > d.health.every+runTime+2*waitTime {
+		return fmt.Errorf("no command of cosplay has ended for %s", since.Round(time.Second))
+	}
+	return nil
+}

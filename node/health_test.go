@@ -153,6 +153,18 @@ func TestHTTP(t *testing.T) {
 	if code, text := get("/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(text, fault.Error()) {
 		t.Errorf("/healthz with a fault: %d %s", code, text)
 	}
+	fault = nil
+	w.health.checked = time.Now().Add(-time.Hour) // a slow repair keeps the driver from reading the GPUs
+	if code, text := get("/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz while a repair is slow: %d %s", code, text)
+	}
+	lastRun.Store(time.Now().Add(-time.Hour).Unix())
+	if code, text := get("/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "no command of cosplay has ended for 1h") {
+		t.Errorf("/healthz of a driver that hangs: %d %s", code, text)
+	}
 	w.unprepareAll(t, claim)
+	if code, text := get("/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz after a command: %d %s", code, text)
+	}
 	w.untouched(t)
 }

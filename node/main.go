@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -106,6 +107,12 @@ func (o options) serve(ctx context.Context) error {
 	}
 	defer broadcaster.Shutdown()
 	d := newDriver(o.projects, o.node, client, broadcaster.NewRecorder(scheme.Scheme, driverName), gpus, o.every)
+	var started atomic.Pointer[kubeletplugin.Helper]
+	if o.listen != "" { // before the first removals, which may take longer than a probe waits
+		if err := d.serveHTTP(ctx, o.listen, func() error { return registration(started.Load()) }); err != nil {
+			return err
+		}
+	}
 	if err := d.sweep(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "What deleted claims have left is not removed yet")
 	}
@@ -120,20 +127,19 @@ func (o options) serve(ctx context.Context) error {
 		return err
 	}
 	defer helper.Stop()
+	started.Store(helper)
 	if err := helper.PublishResources(ctx, d.published()); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("publishing the GPUs: %w", err)
-	}
-	if o.listen != "" {
-		if err := d.serveHTTP(ctx, o.listen, func() error { return registration(helper) }); err != nil {
-			return err
-		}
 	}
 	d.keep(ctx, func(r resourceslice.DriverResources) error { return helper.PublishResources(ctx, r) })
 	return nil
 }
 
-// registration fails if kubelet does not know the driver.
+// registration fails if kubelet does not know a driver that has started.
 func registration(helper *kubeletplugin.Helper) error {
+	if helper == nil {
+		return nil
+	}
 	status := helper.RegistrationStatus()
 	if status == nil {
 		return errors.New("kubelet has not registered the driver yet")

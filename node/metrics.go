@@ -51,6 +51,7 @@ func (d *driver) Collect(out chan<- prometheus.Metric) {
 	}
 	d.health.mutex.Lock()
 	defer d.health.mutex.Unlock()
+	gauge("cosplay_node_last_check_timestamp_seconds", "When the GPUs were last read.", float64(d.health.checked.Unix()), nil)
 	gauge("cosplay_node_drifted", "Projects of claims that are not as they were prepared, and could not be repaired.", float64(len(d.health.broken)), nil)
 	for _, g := range d.health.gpus {
 		labels := prometheus.Labels{"gpu": g.UUID, "index": fmt.Sprint(g.Index)}
@@ -63,8 +64,8 @@ func (d *driver) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// serveHTTP serves /metrics and /healthz until ctx ends. The node is healthy while its GPUs can be read and kubelet knows the
-// driver.
+// serveHTTP serves /metrics and /healthz until ctx ends. The driver is healthy while its work proceeds and kubelet knows it:
+// what a restart of it does not repair, such as GPUs that cannot be read, is in the metrics.
 func (d *driver) serveHTTP(ctx context.Context, address string, registered func() error) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -76,7 +77,7 @@ func (d *driver) serveHTTP(ctx context.Context, address string, registered func(
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.Handler())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := errors.Join(d.readable(), registered()); err != nil {
+		if err := errors.Join(d.proceeds(), registered()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}

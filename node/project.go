@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,6 +46,7 @@ const (
 const (
 	hostName = "node"
 	runTime  = 5 * time.Minute // of a command of cosplay
+	waitTime = time.Minute     // for one that was interrupted
 	saidMost = 2000            // bytes of an error that are passed on
 	noteMost = 1000            // bytes of the note of an event
 )
@@ -205,17 +207,22 @@ func (p project) ask(ctx context.Context, answer any, args ...string) error {
 	return err
 }
 
+// lastRun is when a command of cosplay has ended, in Unix time.
+var lastRun atomic.Int64
+
 // run runs a command of cosplay in a project.
 func (p project) run(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
 	c := exec.CommandContext(ctx, p.cosplay, append([]string{"--no-color", "--chdir", p.folder, "--file", p.file(".json"), "--state", p.file(".state")}, args...)...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
-	c.WaitDelay = time.Minute
+	c.WaitDelay = waitTime
 	c.Env = append(os.Environ(), "COLUMNS=1000")
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
-	if err := c.Run(); err != nil {
+	err := c.Run()
+	lastRun.Store(time.Now().Unix())
+	if err != nil {
 		return out.Bytes(), fmt.Errorf("cosplay %s: %w: %s", args[0], err, reason(out.String(), said.String()))
 	}
 	return out.Bytes(), nil

@@ -179,9 +179,10 @@ func (p project) leave(ctx context.Context, kept map[string]session) error {
 }
 
 // beside is the host for a change beside sessions that run: the GPU's clock stays as it is for them. A lock that was lifted
-// is set again.
+// is set again. None gets a slice, to which MPS may come closer: the scheduler divides the memory of the whole GPU.
 func (p project) beside(ctx context.Context, others map[string]session) (host, error) {
 	h := p.host()
+	h.Manage = settings("slices")
 	if len(others) == 0 {
 		return h, nil
 	}
@@ -192,17 +193,17 @@ func (p project) beside(ctx context.Context, others map[string]session) (host, e
 	for _, at := range now.Hosts {
 		for _, gpu := range at.GPUs {
 			if p.name == ofGPU+gpu.UUID && gpu.ClockLock != "lifted" {
-				h.Manage = settings("clocks")
+				h.Manage = settings("slices", "clocks")
 			}
 		}
 	}
 	return h, nil
 }
 
-// settings are those that cosplay may change, in the words of manage, without one.
-func settings(without string) []string {
+// settings are those that cosplay may change, in the words of manage, without some.
+func settings(without ...string) []string {
 	all := []string{"mig-mode", "slices", "clocks", "power", "persistence", "compute-mode", "timeslice"}
-	return slices.DeleteFunc(all, func(s string) bool { return s == without })
+	return slices.DeleteFunc(all, func(s string) bool { return slices.Contains(without, s) })
 }
 
 // finish brings to their end the other projects on these GPUs whose last command was killed: one that has acquired a GPU and

@@ -178,3 +178,18 @@ func TestFraction(t *testing.T) {
 	w.unprepareAll(t, c)
 	w.untouched(t)
 }
+
+// TestSharedWhole: claims that share a GPU share the whole of it, whatever slice comes closer to their targets.
+func TestSharedWhole(t *testing.T) {
+	w := newWorld(t, "1 x h200")
+	for _, w.sharing = range []string{"mps", "time-slice"} {
+		first, second := share(w.claim(t, "first"+w.sharing, "gpu-0-whole", target("3090")), 24576), share(w.claim(t, "second"+w.sharing, "gpu-0-whole", target("2060")), 6144)
+		w.prepareAll(t, first)
+		w.prepareAll(t, second)
+		if now := string(w.hardware(t)); !strings.Contains(now, `"mig": false`) {
+			t.Errorf("by %s, the host is %s", w.sharing, now)
+		}
+		w.unprepareAll(t, first, second)
+		w.untouched(t)
+	}
+}

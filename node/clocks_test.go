@@ -94,10 +94,10 @@ func (w *world) placed(t *testing.T, name, targetName, more string, beside *reso
 	}
 	var taken placement
 	if beside != nil {
-		taken = w.placements[beside.Status.Allocation.Devices.Results[0].Device]
+		taken = w.placements()[beside.Status.Allocation.Devices.Results[0].Device]
 	}
 	for start := 7; start >= 0; start-- {
-		for device, at := range w.placements {
+		for device, at := range w.placements() {
 			size, compute := at.profile.MemorySlices, at.profile.ComputeSlices+taken.profile.ComputeSlices
 			if at.profile.Name != profile || at.start != start || beside != nil && (start < taken.start+taken.profile.MemorySlices && taken.start < start+size || compute > 7) {
 				continue

@@ -30,22 +30,28 @@ import (
 // driver answers kubelet: it prepares what the scheduler has allocated, and removes it.
 type driver struct {
 	projects
-	node       string
-	client     kubernetes.Interface
-	recorder   events.EventRecorder
-	placements map[string]placement // that are published, by name
-	turns      turns
-	health     *health
+	node     string
+	client   kubernetes.Interface
+	recorder events.EventRecorder
+	turns    turns
+	health   *health
 }
 
 func newDriver(p projects, node string, client kubernetes.Interface, recorder events.EventRecorder, gpus []public.ExportedGPU, every time.Duration) *driver {
-	d := &driver{projects: p, node: node, client: client, recorder: recorder, placements: map[string]placement{}, health: newHealth(gpus, every)}
-	for _, g := range gpus {
+	return &driver{projects: p, node: node, client: client, recorder: recorder, health: newHealth(p.remember(gpus), every)}
+}
+
+// placements are those that are published, by name.
+func (d *driver) placements() map[string]placement {
+	d.health.mutex.Lock()
+	defer d.health.mutex.Unlock()
+	all := map[string]placement{}
+	for _, g := range d.health.gpus {
 		for _, one := range placementsOf(g) {
-			d.placements[one.name()] = one
+			all[one.name()] = one
 		}
 	}
-	return d
+	return all
 }
 
 // PrepareResourceClaims prepares claims beside each other: what one waits for, or why it fails, concerns no other.
@@ -96,13 +102,14 @@ func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err err
 	if claim.Status.Allocation == nil {
 		return nil, errors.New("it is not allocated")
 	}
+	placements := d.placements()
 	for _, r := range claim.Status.Allocation.Devices.Results {
 		if r.Driver != driverName {
 			continue
 		}
-		at, published := d.placements[r.Device]
+		at, published := placements[r.Device]
 		if r.Pool != d.node || !published {
-			return nil, fmt.Errorf("the device %.80q of the pool %.80q is none of this node", r.Device, r.Pool)
+			return nil, fmt.Errorf("the device %.80q of the pool %.80q is none of this node. Fix: delete the pods of the claim, so that it is allocated again", r.Device, r.Pool)
 		}
 		if r.AdminAccess != nil && *r.AdminAccess { // the scheduler gives the device to another claim, too
 			return nil, errors.New("it has its device by adminAccess, which gives no session. Fix: leave adminAccess out of its request")
@@ -270,7 +277,7 @@ func (d *driver) HandleError(ctx context.Context, err error, msg string) {
 // everyGPU are the UUIDs of all GPUs.
 func (d *driver) everyGPU() []string {
 	return slices.Compact(slices.Sorted(maps.Keys(maps.Collect(func(yield func(string, bool) bool) {
-		for _, p := range d.placements {
+		for _, p := range d.placements() {
 			if !yield(p.gpu.UUID, true) {
 				return
 			}

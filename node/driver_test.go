@@ -67,7 +67,7 @@ func TestSeven(t *testing.T) {
 	}
 	now, err := w.client.ResourceV1().ResourceClaims("default").Get(context.Background(), "one-3", metav1.GetOptions{})
 	check(t, err)
-	if s := now.Status.Devices; len(s) != 1 || s[0].Device != "gpu-0-1g-18gb-3" || s[0].Conditions[0].Status != metav1.ConditionTrue {
+	if s := now.Status.Devices; len(s) != 1 || s[0].Device != w.device("gpu-0-1g-18gb-3") || s[0].Conditions[0].Status != metav1.ConditionTrue {
 		t.Errorf("the status of a claim: %+v", s)
 	}
 	if n := strings.Count(string(w.hardware(t)), `"profile": "1g.18gb"`); n != 7 {

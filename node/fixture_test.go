@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,7 +40,8 @@ type world struct {
 	*driver
 	client *fake.Clientset
 	events chan string
-	before []byte // the host as it was
+	before []byte               // the host as it was
+	first  []public.ExportedGPU // its GPUs then
 }
 
 func newWorld(t *testing.T, simulate string) *world {
@@ -58,6 +61,7 @@ func newWorld(t *testing.T, simulate string) *world {
 	check(t, os.MkdirAll(p.folder, 0o700))
 	gpus, err := p.gpus(context.Background())
 	check(t, err)
+	w.first = slices.Clone(gpus)
 	w.driver = newDriver(p, nodeName, w.client, recorder, gpus, time.Minute)
 	w.before = w.hardware(t)
 	t.Cleanup(func() {
@@ -106,7 +110,7 @@ func (w *world) claim(t *testing.T, name, device, class string) *resourceapi.Res
 	t.Helper()
 	c := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: uid(name)}}
 	c.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
-		Results: []resourceapi.DeviceRequestAllocationResult{{Request: "gpu", Driver: driverName, Pool: nodeName, Device: device}},
+		Results: []resourceapi.DeviceRequestAllocationResult{{Request: "gpu", Driver: driverName, Pool: nodeName, Device: w.device(device)}},
 		Config:  []resourceapi.DeviceAllocationConfiguration{opaque(resourceapi.AllocationConfigSourceClass, class)},
 	}}
 	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "pod"}}
@@ -142,10 +146,18 @@ func uid(name string) types.UID {
 
 // gpusIn are the GPUs of a driver.
 func gpusIn(d *driver) (all []public.ExportedGPU) {
-	for _, p := range d.placements {
-		if p.whole() {
-			all = append(all, p.gpu)
+	d.health.mutex.Lock()
+	defer d.health.mutex.Unlock()
+	return slices.Clone(d.health.gpus)
+}
+
+// device is the name of a device, which tests write with the index of its GPU: gpu-0-1g-18gb-3.
+func (w *world) device(name string) string {
+	index, placement, _ := strings.Cut(strings.TrimPrefix(name, "gpu-"), "-")
+	for _, g := range w.first {
+		if fmt.Sprint(g.Index) == index {
+			return setOf(g) + "-" + placement
 		}
 	}
-	return all
+	return name
 }

@@ -22,7 +22,7 @@ import (
 // health is what the last check of the node has found.
 type health struct {
 	mutex   sync.Mutex
-	gpus    []public.ExportedGPU // as they are published
+	gpus    []public.ExportedGPU // that are published, also those that the driver no longer reports
 	missed  map[string]int       // in how many checks the driver has not reported a GPU, by UUID
 	broken  map[string]string    // why a project is not as it was prepared, by its name
 	checked time.Time            // the last check that could read the GPUs
@@ -86,19 +86,18 @@ func (d *driver) look(ctx context.Context, counts int) {
 		klog.FromContext(ctx).Error(err, "The GPUs cannot be read")
 		return
 	}
-	now := map[string]public.ExportedGPU{}
-	for _, g := range found {
-		now[g.UUID] = g
-	}
 	d.health.mutex.Lock()
 	defer d.health.mutex.Unlock()
 	d.health.checked = time.Now()
-	for i, g := range d.health.gpus {
-		if fresh, there := now[g.UUID]; there {
-			fresh.Index = g.Index // names of devices stay, also if a reboot numbers the GPUs in another way
-			d.health.gpus[i], d.health.missed[g.UUID] = fresh, 0
+	for _, g := range d.health.gpus {
+		d.health.missed[g.UUID] += counts
+	}
+	for _, g := range found {
+		d.health.missed[g.UUID] = 0
+		if i := slices.IndexFunc(d.health.gpus, is(g.UUID)); i >= 0 {
+			d.health.gpus[i] = g
 		} else {
-			d.health.missed[g.UUID] += counts
+			d.health.gpus = d.remember(append(d.health.gpus, g))
 		}
 	}
 }
@@ -125,7 +124,7 @@ func (d *driver) repairOne(ctx context.Context, p project) {
 	if err != nil || len(c.Session) == 0 {
 		return // it is being removed, and kubelet asks again
 	}
-	leave := d.turns.take(c.gpus())
+	leave := d.turns.take(p.gpus())
 	what, failed := d.repairProject(ctx, p)
 	leave()
 	switch {
@@ -208,15 +207,16 @@ func (d *driver) unhealthy() (why map[string]string, taints map[string]resourcea
 	missed, broken := maps.Clone(d.health.missed), maps.Clone(d.health.broken)
 	d.health.mutex.Unlock()
 	why, taints = map[string]string{}, map[string]resourceapi.DeviceTaint{}
+	placements := d.placements()
 	for name, text := range broken {
 		c, _ := (project{d.projects, name}).read()
-		for device, at := range d.placements {
+		for device, at := range placements {
 			if c.has(at) {
 				why[device], taints[device] = text, resourceapi.DeviceTaint{Key: taintDrifted, Effect: resourceapi.DeviceTaintEffectNoSchedule}
 			}
 		}
 	}
-	for device, at := range d.placements {
+	for device, at := range placements {
 		if missed[at.gpu.UUID] >= lostAfter {
 			why[device] = "the driver no longer reports " + at.gpu.UUID
 			taints[device] = resourceapi.DeviceTaint{Key: taintLost, Effect: resourceapi.DeviceTaintEffectNoExecute}
@@ -228,7 +228,7 @@ func (d *driver) unhealthy() (why map[string]string, taints map[string]resourcea
 // has is whether a configuration has a session on a placement.
 func (c configuration) has(at placement) bool {
 	for _, s := range c.Session {
-		if s.Slice == at.slice() && (s.GPU == at.gpu.UUID || s.GPUs > 0 && slices.Contains(c.gpus(), at.gpu.UUID)) {
+		if s.Slice == at.slice() && (s.GPU == at.gpu.UUID || s.GPUs > 0 && slices.Contains(c.Host[hostName].GPUs, at.gpu.UUID)) {
 			return true
 		}
 	}
@@ -263,7 +263,7 @@ func (d *driver) WatchHealthStatus(ctx context.Context, reports chan<- kubeletpl
 func (d *driver) healthReport() (report kubeletplugin.DeviceHealthReport) {
 	why, _ := d.unhealthy()
 	unread := d.readable()
-	for name := range d.placements {
+	for name := range d.placements() {
 		one := kubeletplugin.DeviceHealth{PoolName: d.node, DeviceName: name, Health: kubeletplugin.HealthStatusHealthy, LastUpdated: time.Now(), Message: why[name]}
 		switch {
 		case unread != nil:

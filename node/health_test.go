@@ -37,6 +37,7 @@ func (w *world) next(t *testing.T, want string) {
 // state is the health of a device, and its taints, as they are published.
 func (w *world) state(t *testing.T, device string) (health kubeletplugin.HealthStatus, message string, taints []resourceapi.DeviceTaint) {
 	t.Helper()
+	device = w.device(device)
 	for _, one := range w.healthReport().Devices {
 		if one.DeviceName == device {
 			health, message = one.Health, one.Message

@@ -139,7 +139,7 @@ func TestPinnedManifests(t *testing.T) {
 	f.sound(t)
 	nodes := map[string][]public.ExportedGPU{"n1": {gpu(t, 0, "GPU-00000001-0000-4000-8000-000000000000", "h200"), gpu(t, 1, "GPU-00000001-0000-4000-8000-000000000001", "a100-80gb")},
 		"n2": {gpu(t, 0, "GPU-00000002-0000-4000-8000-000000000000", "h200")}}
-	taken := map[string]bool{"gpu-0-3g-71gb-4": true} // by another claim
+	taken := map[string]bool{"gpu-00000001-0000-4000-8000-000000000000-3g-71gb-4": true} // by another claim
 	for _, d := range f.deployments {
 		pod := d.Spec.Template.Spec
 		claim := f.claims[*pod.ResourceClaims[0].ResourceClaimName]

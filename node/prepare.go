@@ -216,7 +216,7 @@ func (p projects) finish(ctx context.Context, gpus []string, except string) {
 		}
 		c, err := other.read()
 		on := func(gpu string) bool { return slices.Contains(gpus, gpu) }
-		if removed := len(c.Session) == 0; err == nil && (removed || slices.ContainsFunc(c.gpus(), on)) {
+		if removed := len(c.Session) == 0; err == nil && (removed || slices.ContainsFunc(other.gpus(), on)) {
 			_, _ = other.run(ctx, "apply", "--auto-approve")
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"cosplay/internal/durable"
 	"cosplay/internal/public"
@@ -51,7 +52,10 @@ const (
 	noteMost = 1000            // bytes of the note of an event
 )
 
-var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var (
+	uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	gpuForm = regexp.MustCompile(`GPU-[0-9A-Za-z-]+`)
+)
 
 // configuration is that of a project, with the names that cosplay reads.
 type configuration struct {
@@ -110,16 +114,19 @@ func (p project) write(h host, sessions map[string]session) error {
 	return durable.WriteFile(p.file(".json"), text, 0o600)
 }
 
-// gpus are the UUIDs of the GPUs that a configuration names, each once and in order.
-func (c configuration) gpus() (all []string) {
-	for _, h := range c.Host {
-		all = append(all, h.GPUs...)
+// text is what the files of a project have: what is to be, what is, and what was begun.
+func (p project) text() string {
+	var all []byte
+	for _, suffix := range []string{".json", ".state", ".state.journal"} {
+		text, _ := os.ReadFile(p.file(suffix)) // cosplay reports why it cannot be read
+		all = append(all, text...)
 	}
-	for _, s := range c.Session {
-		if s.GPU != "" {
-			all = append(all, s.GPU)
-		}
-	}
+	return string(all)
+}
+
+// gpus are the UUIDs of the GPUs that a project has, will have or had when its last command was killed, each once and in order.
+func (p project) gpus() []string {
+	all := gpuForm.FindAllString(p.text(), -1)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -196,6 +203,37 @@ func (p projects) gpus(ctx context.Context) ([]public.ExportedGPU, error) {
 		return nil, fmt.Errorf("reading the GPUs of the node: %w", err)
 	}
 	return host.GPUs, nil
+}
+
+// remember keeps what was read of the GPUs, and adds those that claims have and that the driver no longer reports: so a driver that
+// starts again publishes them as lost.
+func (p projects) remember(gpus []public.ExportedGPU) []public.ExportedGPU {
+	file, before := filepath.Join(p.folder, "gpus.json"), []public.ExportedGPU{}
+	if text, err := os.ReadFile(file); err == nil {
+		_ = json.Unmarshal(text, &before) // without it, such a GPU is published when it is back
+	}
+	used := map[string]bool{}
+	all, err := p.all()
+	for _, one := range all {
+		for _, uuid := range one.gpus() {
+			used[uuid] = true
+		}
+	}
+	for _, g := range before {
+		if used[g.UUID] && !slices.ContainsFunc(gpus, is(g.UUID)) {
+			gpus = append(gpus, g)
+		}
+	}
+	text, failed := json.Marshal(gpus)
+	if err = errors.Join(err, failed, durable.WriteFile(file, text, 0o600)); err != nil {
+		klog.Background().Error(err, "The GPUs of the node are not kept")
+	}
+	return gpus
+}
+
+// is finds a GPU.
+func is(uuid string) func(public.ExportedGPU) bool {
+	return func(g public.ExportedGPU) bool { return g.UUID == uuid }
 }
 
 // ask reads what a command of cosplay writes as JSON, also if it fails.

@@ -32,12 +32,12 @@ func (p placement) memory() int64 {
 	return int64(p.profile.MemoryMiB) << 20
 }
 
-// name is that of the device. It has the characters of a DNS label.
+// name is that of the device, a DNS label. It has the UUID of the GPU: an index becomes that of another GPU when one is lost.
 func (p placement) name() string {
 	if p.whole() {
-		return fmt.Sprintf("gpu-%d-whole", p.gpu.Index)
+		return setOf(p.gpu) + "-whole"
 	}
-	return fmt.Sprintf("gpu-%d-%s-%d", p.gpu.Index, strings.ReplaceAll(p.profile.Name, ".", "-"), p.start)
+	return fmt.Sprintf("%s-%s-%d", setOf(p.gpu), strings.ReplaceAll(p.profile.Name, ".", "-"), p.start)
 }
 
 // slice is how a session's block names the placement; "" for the whole GPU.
@@ -99,7 +99,8 @@ func resources(node string, gpus []public.ExportedGPU, sharing string, taints ma
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{node: {Slices: counted}}}
 }
 
-func setOf(g public.ExportedGPU) string { return fmt.Sprintf("gpu-%d", g.Index) }
+// setOf is the name of a GPU's counters, with which the names of its devices begin.
+func setOf(g public.ExportedGPU) string { return strings.ToLower(g.UUID) }
 
 // consumes are the counters that a placement takes; the whole GPU takes all.
 func (p placement) consumes() map[string]resourceapi.Counter {

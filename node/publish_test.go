@@ -49,7 +49,7 @@ func TestPublish(t *testing.T) {
 	if len(sets) != 8 || len(names) != 8*(7+4+4+3+2+1+1+1)-8*4 && len(names) != 8*26 {
 		t.Errorf("there are %d counter sets and %d devices", len(sets), len(names))
 	}
-	if taken["gpu-7compute"] != 7 {
+	if taken[setOf(gpus[7])+"compute"] != 7 {
 		t.Errorf("seven slices take %d compute slices", taken["gpu-7compute"])
 	}
 }

@@ -79,7 +79,7 @@ func TestParts(t *testing.T) {
 	two := share(w.claim(t, "two", "gpu-0-whole", target("2060")), 6144)
 	results := &two.Status.Allocation.Devices.Results
 	*results = append(*results, (*results)[0])
-	(*results)[1].Device = "gpu-1-whole"
+	(*results)[1].Device = w.device("gpu-1-whole")
 	w.refusedBy(t, two, "parts of several GPUs")
 	w.sharing = ""
 	w.refusedBy(t, share(w.claim(t, "none", "gpu-0-whole", target("2060")), 6144), "of a GPU that claims share")
@@ -119,7 +119,7 @@ func TestAlone(t *testing.T) {
 	pair := w.claim(t, "pair", "gpu-0-whole", target("3090"))
 	results := &pair.Status.Allocation.Devices.Results
 	*results = append(*results, (*results)[0])
-	(*results)[1].Device = "gpu-1-whole"
+	(*results)[1].Device = w.device("gpu-1-whole")
 	w.prepareAll(t, whole)
 	answer, err := w.PrepareResourceClaims(context.Background(), []*resourceapi.ResourceClaim{pair})
 	check(t, err)
@@ -142,7 +142,7 @@ func TestSeveralSlices(t *testing.T) {
 	two := w.claim(t, "two", "gpu-0-1g-18gb-0", target("2060"))
 	results := &two.Status.Allocation.Devices.Results
 	*results = append(*results, (*results)[0])
-	(*results)[1].Device = "gpu-0-1g-18gb-1"
+	(*results)[1].Device = w.device("gpu-0-1g-18gb-1")
 	w.refusedBy(t, two, "one request has 2 devices")
 	(*results)[1].Request = "other" // of another container
 	two.Status.Allocation.Devices.Config = append(two.Status.Allocation.Devices.Config, opaque(resourceapi.AllocationConfigSourceClass, target("2060")))

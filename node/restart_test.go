@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+
+	"cosplay/internal/public"
+)
+
+// restart starts the driver again, which finds these GPUs.
+func (w *world) restart(gpus []public.ExportedGPU) {
+	w.driver = newDriver(w.projects, nodeName, w.client, w.recorder, gpus, time.Minute)
+}
+
+// found are the GPUs that the driver finds, numbered as after a reboot.
+func (w *world) found(t *testing.T) []public.ExportedGPU {
+	t.Helper()
+	gpus, err := w.gpus(context.Background())
+	check(t, err)
+	for i := range gpus {
+		gpus[i].Index = i
+	}
+	return gpus
+}
+
+// TestRenumbered: the GPUs that are left when one is lost have other numbers after a restart, and claims keep their devices.
+func TestRenumbered(t *testing.T) {
+	w := newWorld(t, "2 x h200")
+	lost, kept := w.claim(t, "lost", "gpu-0-1g-18gb-0", target("2060")), w.claim(t, "kept", "gpu-1-1g-18gb-0", target("2060"))
+	device := w.prepareAll(t, kept)[0]
+	old := w.claim(t, "old", "gpu-0-1g-18gb-1", target("2060"))
+	old.Status.Allocation.Devices.Results[0].Device = "gpu-0-1g-18gb-1" // by a driver that named devices by number
+	before := w.hardware(t)
+	w.sim(t, "set", "0", "lost", "on")
+	w.restart(w.found(t))
+	if again := w.prepareAll(t, kept)[0]; again != device {
+		t.Errorf("the claim has %s, and had %s", again, device)
+	}
+	w.refusedBy(t, lost, "Fix: delete the pods of the claim")
+	w.refusedBy(t, old, "Fix: delete the pods of the claim")
+	w.sim(t, "set", "0", "lost", "off")
+	if now := w.hardware(t); string(now) != string(before) {
+		t.Errorf("the host is\n%s\nand was\n%s", now, before)
+	}
+	w.look(context.Background(), 0)
+	w.prepareAll(t, lost) // its GPU is back
+	w.unprepareAll(t, lost, kept, old)
+	w.untouched(t)
+}
+
+// TestLostMeanwhile: pods leave a GPU that was lost while the driver was down, also if it starts again.
+func TestLostMeanwhile(t *testing.T) {
+	w := newWorld(t, "2 x h200")
+	claim := w.claim(t, "one", "gpu-0-1g-18gb-0", target("2060"))
+	w.prepareAll(t, claim)
+	w.sim(t, "set", "0", "lost", "on")
+	for range 2 {
+		w.restart(w.found(t))
+	}
+	for range lostAfter {
+		w.look(context.Background(), 1)
+	}
+	if health, why, taints := w.state(t, "gpu-0-1g-18gb-0"); health != kubeletplugin.HealthStatusUnhealthy || len(taints) != 1 || taints[0].Effect != resourceapi.DeviceTaintEffectNoExecute {
+		t.Errorf("a device of the lost GPU: %s, %q, %v", health, why, taints)
+	}
+	w.sim(t, "set", "0", "lost", "off")
+	w.unprepareAll(t, claim)
+	w.sim(t, "set", "0", "lost", "on")
+	w.restart(w.found(t))
+	if all := gpusIn(w.driver); len(all) != 1 {
+		t.Errorf("a GPU that is lost and that no claim has is published: %d GPUs", len(all))
+	}
+	w.sim(t, "set", "0", "lost", "off")
+	w.untouched(t)
+}

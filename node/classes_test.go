@@ -37,7 +37,7 @@ func TestClasses(t *testing.T) {
 			continue
 		}
 		got, all := map[string]int{}, 0
-		for _, s := range resources(nodeName, gpus, "", nil).Pools[nodeName].Slices {
+		for _, s := range resources(nodeName, gpus, projects{}.sharingOf, nil).Pools[nodeName].Slices {
 			for _, d := range s.Devices {
 				matches, _, err := compiled.DeviceMatches(context.Background(), dracel.Device{Driver: driverName, Attributes: d.Attributes, Capacity: d.Capacity})
 				check(t, err)

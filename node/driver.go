@@ -127,7 +127,7 @@ func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err err
 		}
 		w := wanted{parameters: p, placements: []placement{at}, results: []resourceapi.DeviceRequestAllocationResult{r}}
 		if part, shares := r.ConsumedCapacity[capacityMemory]; shares && r.ShareID != nil && part.Value() < at.memory() {
-			if w.shared = part.Value(); w.shared <= 0 || d.sharing == "" {
+			if w.shared = part.Value(); w.shared <= 0 || d.sharingOf(at.gpu.UUID) == "" {
 				return nil, fmt.Errorf("it has %s of the GPU's memory. Fix: ask for what its target has, of a GPU that claims share", part.String())
 			}
 		}

@@ -240,7 +240,7 @@ func (d *driver) published() resourceslice.DriverResources {
 	_, taints := d.unhealthy()
 	d.health.mutex.Lock()
 	defer d.health.mutex.Unlock()
-	return resources(d.node, d.health.gpus, d.sharing, taints)
+	return resources(d.node, d.health.gpus, d.sharingOf, taints)
 }
 
 // WatchHealthStatus tells kubelet which devices are not as they should be.

@@ -85,7 +85,7 @@ func (f fleet) device(t *testing.T, claim *resourceapi.ResourceClaim, nodes map[
 		t.Fatalf("%s: class %s, %v", claim.Name, request.DeviceClassName, compiled.Error)
 	}
 	for name, gpus := range nodes {
-		for _, s := range resources(name, gpus, "", nil).Pools[name].Slices {
+		for _, s := range resources(name, gpus, projects{}.sharingOf, nil).Pools[name].Slices {
 			for _, d := range s.Devices {
 				matches, _, err := compiled.DeviceMatches(context.Background(), dracel.Device{Driver: driverName, Attributes: d.Attributes, Capacity: d.Capacity})
 				check(t, err)
@@ -204,7 +204,7 @@ func TestManifestsOfPublished(t *testing.T) {
 	check(t, err)
 	list := map[string]any{"apiVersion": "v1", "kind": "List"}
 	items := []any{map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": nodeName}}}
-	published := resources(nodeName, gpus, "", nil).Pools[nodeName].Slices
+	published := resources(nodeName, gpus, projects{}.sharingOf, nil).Pools[nodeName].Slices
 	for _, s := range published {
 		items = append(items, resourceapi.ResourceSlice{TypeMeta: metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceSlice"}, ObjectMeta: metav1.ObjectMeta{Name: "s"},
 			Spec: resourceapi.ResourceSliceSpec{Driver: driverName, NodeName: new(nodeName), Devices: s.Devices, SharedCounters: s.SharedCounters,

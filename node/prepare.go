@@ -72,7 +72,7 @@ func (p projects) prepare(ctx context.Context, uid types.UID, all []wanted) ([]p
 	claim, several, own := project{p, ofClaim + string(uid)}, p.host(), map[string]session{}
 	shared := map[string]map[string]session{} // by the UUID of the GPU
 	for i, w := range all {
-		s, err := w.session(p.sharing)
+		s, err := w.session(p.sharingOf(w.placements[0].gpu.UUID))
 		if err != nil {
 			return nil, err
 		}

@@ -86,6 +86,15 @@ type fit struct {
 	MaxError  string `json:"max_error,omitempty"`
 }
 
+// sharingOf is how claims share a GPU: while any do, as they began, also if the driver has started again with another --sharing.
+func (p projects) sharingOf(gpu string) string {
+	c, _ := project{p, ofGPU + gpu}.read()
+	for _, s := range c.Session {
+		return s.Sharing
+	}
+	return p.sharing
+}
+
 func (p projects) host() host { return host{Runtime: "cdi", Simulate: p.simulate} }
 
 // file is the path of a project's file: its configuration, its state.

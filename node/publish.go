@@ -73,8 +73,8 @@ const (
 )
 
 // resources are what the node publishes: for each GPU a set of counters, one for each memory slice and one for the compute
-// slices, which its placements consume. taints are those of devices, by name; sharing is how claims share a whole GPU.
-func resources(node string, gpus []public.ExportedGPU, sharing string, taints map[string]resourceapi.DeviceTaint) resourceslice.DriverResources {
+// slices, which its placements consume. taints are those of devices, by name; sharing is how claims share a GPU, by its UUID.
+func resources(node string, gpus []public.ExportedGPU, sharing func(gpu string) string, taints map[string]resourceapi.DeviceTaint) resourceslice.DriverResources {
 	var counted []resourceslice.Slice
 	var sets []resourceapi.CounterSet
 	for _, g := range gpus {
@@ -86,7 +86,7 @@ func resources(node string, gpus []public.ExportedGPU, sharing string, taints ma
 	for _, g := range gpus {
 		var devices []resourceapi.Device
 		for _, p := range placementsOf(g) {
-			one := p.device(sharing)
+			one := p.device(sharing(g.UUID))
 			if taint, tainted := taints[one.Name]; tainted {
 				one.Taints = []resourceapi.DeviceTaint{taint}
 			}

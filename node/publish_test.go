@@ -13,7 +13,7 @@ func TestPublish(t *testing.T) {
 	w := newWorld(t, "8 x h200")
 	gpus, err := w.gpus(context.Background())
 	check(t, err)
-	pool := resources(nodeName, gpus, "", nil).Pools[nodeName]
+	pool := resources(nodeName, gpus, projects{}.sharingOf, nil).Pools[nodeName]
 	label := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	sets, names := map[string]map[string]resourceapi.Counter{}, map[string]bool{}
 	for _, s := range pool.Slices {

@@ -77,3 +77,40 @@ func TestLostMeanwhile(t *testing.T) {
 	w.sim(t, "set", "0", "lost", "off")
 	w.untouched(t)
 }
+
+// TestOtherSharing: a driver that starts with another --sharing leaves the GPUs that claims share as they are, until the last of
+// these claims is removed.
+func TestOtherSharing(t *testing.T) {
+	w := newWorld(t, "1 x l40s")
+	w.sharing = "time-slice"
+	first, second := share(w.claim(t, "first", "gpu-0-whole", target("2060")), 6144), share(w.claim(t, "second", "gpu-0-whole", target("2060")), 6144)
+	device := w.prepareAll(t, first)[0]
+	before := specification(t, device)
+	shares := func() (by string) {
+		for _, s := range w.published().Pools[nodeName].Slices {
+			for _, d := range s.Devices {
+				if a := d.Attributes["sharing"].StringValue; a != nil && *d.AllowMultipleAllocations {
+					by = *a
+				}
+			}
+		}
+		return by
+	}
+	for _, sharing := range []string{"mps", ""} {
+		w.sharing = sharing
+		if by := shares(); by != "time-slice" {
+			t.Errorf("with --sharing=%s the GPU is published with %q", sharing, by)
+		}
+		if again := w.prepareAll(t, first)[0]; again != device || specification(t, device) != before {
+			t.Errorf("with --sharing=%s the first has %s, %s, and had %s, %s", sharing, again, specification(t, again), device, before)
+		}
+		w.prepareAll(t, second)
+		w.unprepareAll(t, second)
+	}
+	w.sharing = "mps"
+	w.unprepareAll(t, first)
+	if by := shares(); by != "mps" {
+		t.Errorf("when no claim shares the GPU, it is published with %q", by)
+	}
+	w.untouched(t)
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +37,7 @@ type driver struct {
 }
 
 func newDriver(p projects, node string, client kubernetes.Interface, recorder events.EventRecorder, gpus []public.ExportedGPU, every time.Duration) *driver {
-	return &driver{projects: p, node: node, client: client, recorder: recorder, health: newHealth(p.remember(gpus), every)}
+	return &driver{projects: p, node: node, client: client, recorder: recorder, turns: turns{map[string]bool{}, sync.NewCond(&sync.Mutex{})}, health: newHealth(p.remember(gpus), every)}
 }
 
 // placements are those that are published, by name.
@@ -74,7 +73,7 @@ func (d *driver) prepareClaim(ctx context.Context, claim *resourceapi.ResourceCl
 	all, err := d.wanted(claim)
 	var made []public.SessionStatus
 	if err == nil {
-		leave := d.turns.take(gpusOf(all))
+		leave := d.turns.take(func() []string { return d.touches(claim.UID, gpusOf(all)) })
 		if err = ctx.Err(); err == nil { // kubelet waits for no call for ever, and asks again
 			made, err = d.prepare(ctx, claim.UID, all)
 		}
@@ -146,11 +145,7 @@ func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 	for i, claim := range claims {
 		all.Go(func() {
 			start := time.Now()
-			leave := d.turns.take(d.everyGPU())
-			if failed[i] = ctx.Err(); failed[i] == nil {
-				failed[i] = d.remove(ctx, claim.UID)
-			}
-			leave()
+			failed[i] = d.removeClaim(ctx, claim.UID)
 			counted(removing, start, failed[i])
 		})
 	}
@@ -163,50 +158,60 @@ func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 	return removed, nil
 }
 
+func (d *driver) removeClaim(ctx context.Context, uid types.UID) error {
+	defer d.turns.take(func() []string { return d.touches(uid, nil) })()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return d.remove(ctx, uid)
+}
+
 // sweep removes what claims have left that are not allocated to this node any more: they were deleted while the driver
 // was down.
 func (d *driver) sweep(ctx context.Context) error {
 	known, err := d.known()
-	if err == nil {
-		err = d.complete(ctx)
-	}
 	if err != nil || len(known) == 0 {
 		return err
 	}
-	claims, err := d.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
+	here, err := d.allocated(ctx)
 	if err != nil {
-		return fmt.Errorf("listing the claims: %w", err)
+		return err
 	}
-	here := map[types.UID]bool{}
-	for i := range claims.Items {
-		claim := &claims.Items[i]
-		here[claim.UID] = claim.Status.Allocation != nil && len(claim.Status.ReservedFor) > 0
-	}
-	var failures []error
-	for _, uid := range known {
+	failures := make([]error, len(known))
+	var each sync.WaitGroup
+	for i, uid := range known {
 		if !here[uid] {
-			klog.FromContext(ctx).Info("Removing the devices of a claim that was deleted", "uid", uid)
-			leave := d.turns.take(d.everyGPU())
-			failures = append(failures, d.remove(ctx, uid))
-			leave()
+			each.Go(func() { d.health.once(string(uid), func() { failures[i] = d.removeDeleted(ctx, uid) }) })
 		}
 	}
+	each.Wait()
 	return errors.Join(failures...)
 }
 
-// complete removes what is left of GPUs that claims have shared, where a removal was killed.
-func (d *driver) complete(ctx context.Context) error {
-	all, err := d.all()
-	for _, one := range all {
-		if gpu, shared := strings.CutPrefix(one.name, ofGPU); shared {
-			leave := d.turns.take([]string{gpu})
-			if c, failed := one.read(); failed == nil && len(c.Session) == 0 {
-				err = errors.Join(err, one.destroy(ctx))
-			}
-			leave()
-		}
+// allocated are the claims that are allocated to this node, for pods.
+func (d *driver) allocated(ctx context.Context) (map[types.UID]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, reportEvery)
+	defer cancel()
+	claims, err := d.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the claims: %w", err)
 	}
-	return err
+	here := map[types.UID]bool{}
+	for _, claim := range claims.Items {
+		here[claim.UID] = claim.Status.Allocation != nil && len(claim.Status.ReservedFor) > 0
+	}
+	return here, nil
+}
+
+// removeDeleted removes what a claim has left, unless it was allocated again while it waited for its turn.
+func (d *driver) removeDeleted(ctx context.Context, uid types.UID) error {
+	defer d.turns.take(func() []string { return d.touches(uid, nil) })()
+	here, err := d.allocated(ctx)
+	if err != nil || here[uid] {
+		return err
+	}
+	klog.FromContext(ctx).Info("Removing the devices of a claim that was deleted", "uid", uid)
+	return d.remove(ctx, uid)
 }
 
 // The condition of a device of a claim, with its reasons, which are those of the events, too.
@@ -274,32 +279,30 @@ func (d *driver) HandleError(ctx context.Context, err error, msg string) {
 	utilruntime.HandleErrorWithContext(ctx, err, msg)
 }
 
-// everyGPU are the UUIDs of all GPUs.
-func (d *driver) everyGPU() []string {
-	return slices.Compact(slices.Sorted(maps.Keys(maps.Collect(func(yield func(string, bool) bool) {
-		for _, p := range d.placements() {
-			if !yield(p.gpu.UUID, true) {
-				return
-			}
-		}
-	}))))
+// turns let one call at a time change a claim, and a GPU: a project that joins a GPU while another acquires it is refused, because
+// it may not change the GPU's modes, and these are not set yet.
+type turns struct {
+	taken map[string]bool
+	left  *sync.Cond
 }
 
-// turns let one call at a time change a GPU: a project that joins a GPU while another acquires it is refused, because it may
-// not change the GPU's modes, and these are not set yet.
-type turns struct{ locks sync.Map }
-
-// take waits for GPUs, which are sorted, so that no two calls wait for each other.
-func (t *turns) take(gpus []string) (leave func()) {
-	var taken []*sync.Mutex
-	for _, uuid := range gpus {
-		lock, _ := t.locks.LoadOrStore(uuid, &sync.Mutex{})
-		taken = append(taken, lock.(*sync.Mutex))
-		taken[len(taken)-1].Lock()
+// take waits until all that is wanted can be taken at once: a call that waits keeps nothing from others. What a claim has can
+// change meanwhile.
+func (t *turns) take(wanted func() []string) (leave func()) {
+	t.left.L.Lock()
+	defer t.left.L.Unlock()
+	all := wanted()
+	for slices.ContainsFunc(all, func(one string) bool { return t.taken[one] }) {
+		t.left.Wait()
+		all = wanted()
+	}
+	for _, one := range all {
+		t.taken[one] = true
 	}
 	return func() {
-		for _, lock := range taken {
-			lock.Unlock()
-		}
+		t.left.L.Lock()
+		defer t.left.L.Unlock()
+		maps.DeleteFunc(t.taken, func(one string, _ bool) bool { return slices.Contains(all, one) })
+		t.left.Broadcast()
 	}
 }

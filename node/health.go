@@ -25,6 +25,7 @@ type health struct {
 	gpus    []public.ExportedGPU // that are published, also those that the driver no longer reports
 	missed  map[string]int       // in how many checks the driver has not reported a GPU, by UUID
 	broken  map[string]string    // why a project is not as it was prepared, by its name
+	busy    sync.Map             // what once does now
 	checked time.Time            // the last check that could read the GPUs
 	every   time.Duration        // between checks
 	asked   chan struct{}
@@ -42,6 +43,14 @@ func (h *health) ask() {
 	}
 }
 
+// once does something, unless an earlier check does it still.
+func (h *health) once(name string, do func()) {
+	if _, busy := h.busy.LoadOrStore(name, true); !busy {
+		defer h.busy.Delete(name)
+		do()
+	}
+}
+
 // Reasons of events beside those of the condition, and the keys of taints.
 const (
 	drifted  = "Drifted"
@@ -53,27 +62,37 @@ const (
 
 const reportEvery = 10 * time.Second // to kubelet, for which health is unknown after 30 s
 
-// keep checks the node in intervals, and when it is asked, and publishes what has changed.
+// keep checks the node in intervals, and reads its GPUs also when it is asked, and publishes what has changed. A check that takes
+// long delays no other, and when the driver stops, what it has begun ends.
 func (d *driver) keep(ctx context.Context, publish func(resourceslice.DriverResources) error) {
 	ticks := time.NewTicker(d.health.every)
 	defer ticks.Stop()
+	var checks sync.WaitGroup
+	defer checks.Wait()
+	checks.Go(func() { d.check(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
 			d.look(ctx, 1)
-			if err := d.sweep(ctx); err != nil {
-				klog.FromContext(ctx).Error(err, "What deleted claims have left is not removed yet")
-			}
-			d.repair(ctx)
+			checks.Go(func() { d.check(ctx) })
 		case <-d.health.asked:
+			d.look(ctx, 0)
 		}
-		d.look(ctx, 0)
 		if err := publish(d.published()); err != nil {
 			klog.FromContext(ctx).Error(err, "The GPUs are not published")
 		}
 	}
+}
+
+// check removes what is left of deleted claims and repairs what the others have, and then asks for the GPUs to be read.
+func (d *driver) check(ctx context.Context) {
+	defer d.health.ask()
+	if err := d.sweep(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "What deleted claims have left is not removed yet")
+	}
+	d.repair(ctx)
 }
 
 // lostAfter is how many checks have to miss a GPU before its pods are evicted: one reading can fail.
@@ -94,7 +113,7 @@ func (d *driver) look(ctx context.Context, counts int) {
 	}
 	for _, g := range found {
 		d.health.missed[g.UUID] = 0
-		if i := slices.IndexFunc(d.health.gpus, is(g.UUID)); i >= 0 {
+		if i := slices.IndexFunc(d.health.gpus, func(known public.ExportedGPU) bool { return known.UUID == g.UUID }); i >= 0 {
 			d.health.gpus[i] = g
 		} else {
 			d.health.gpus = d.remember(append(d.health.gpus, g))
@@ -102,17 +121,19 @@ func (d *driver) look(ctx context.Context, counts int) {
 	}
 }
 
-// repair applies again each project that is not as it was prepared, as cosplay watch would.
+// repair applies again each project that is not as it was prepared, as cosplay watch would, and beside each other.
 func (d *driver) repair(ctx context.Context) {
 	all, err := d.all()
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The projects of claims cannot be listed")
 	}
 	names := map[string]bool{}
+	var each sync.WaitGroup
 	for _, one := range all {
 		names[one.name] = true
-		d.repairOne(ctx, one)
+		each.Go(func() { d.health.once(one.name, func() { d.repairOne(ctx, one) }) })
 	}
+	each.Wait()
 	d.health.mutex.Lock()
 	defer d.health.mutex.Unlock()
 	maps.DeleteFunc(d.health.broken, func(name, _ string) bool { return !names[name] })
@@ -120,11 +141,7 @@ func (d *driver) repair(ctx context.Context) {
 
 // repairOne repairs a project, and then makes events of it: these wait for the API server, and no claim waits for them.
 func (d *driver) repairOne(ctx context.Context, p project) {
-	c, err := p.read()
-	if err != nil || len(c.Session) == 0 {
-		return // it is being removed, and kubelet asks again
-	}
-	leave := d.turns.take(p.gpus())
+	leave := d.turns.take(func() []string { return append(p.gpus(), p.name) })
 	what, failed := d.repairProject(ctx, p)
 	leave()
 	switch {
@@ -141,8 +158,11 @@ func (d *driver) repairOne(ctx context.Context, p project) {
 // repairProject applies a project again that is not as it was prepared. what differs is "" if it is, or if that is not known.
 func (d *driver) repairProject(ctx context.Context, p project) (what string, failed error) {
 	c, err := p.read()
+	if err == nil && len(c.Session) == 0 && strings.HasPrefix(p.name, ofGPU) {
+		err = p.destroy(ctx) // a removal was killed
+	}
 	if err != nil || len(c.Session) == 0 {
-		return "", nil
+		return "", nil // it is being removed, and kubelet asks again
 	}
 	var drift public.DriftReport
 	switch err := p.ask(ctx, &drift, "drift"); {
@@ -167,7 +187,10 @@ func (d *driver) repairProject(ctx context.Context, p project) (what string, fai
 			return what, err
 		}
 	}
-	_, failed = p.run(ctx, "apply", "--auto-approve")
+	if failed = p.change(ctx, "apply"); failed == nil && !drift.HasDrift {
+		d.found(p, "")
+		return "", nil // it was as it should be, and nothing had kept that
+	}
 	return what, failed
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
-	"k8s.io/klog/v2"
 )
 
 type options struct {
@@ -107,15 +105,6 @@ func (o options) serve(ctx context.Context) error {
 	}
 	defer broadcaster.Shutdown()
 	d := newDriver(o.projects, o.node, client, broadcaster.NewRecorder(scheme.Scheme, driverName), gpus, o.every)
-	var started atomic.Pointer[kubeletplugin.Helper]
-	if o.listen != "" { // before the first removals, which may take longer than a probe waits
-		if err := d.serveHTTP(ctx, o.listen, func() error { return registration(started.Load()) }); err != nil {
-			return err
-		}
-	}
-	if err := d.sweep(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "What deleted claims have left is not removed yet")
-	}
 	data := filepath.Join(o.plugins, driverName)
 	if err := os.MkdirAll(data, 0o750); err != nil {
 		return err
@@ -127,7 +116,11 @@ func (o options) serve(ctx context.Context) error {
 		return err
 	}
 	defer helper.Stop()
-	started.Store(helper)
+	if o.listen != "" {
+		if err := d.serveHTTP(ctx, o.listen, func() error { return registration(helper) }); err != nil {
+			return err
+		}
+	}
 	if err := helper.PublishResources(ctx, d.published()); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("publishing the GPUs: %w", err)
 	}
@@ -135,11 +128,8 @@ func (o options) serve(ctx context.Context) error {
 	return nil
 }
 
-// registration fails if kubelet does not know a driver that has started.
+// registration fails if kubelet does not know the driver.
 func registration(helper *kubeletplugin.Helper) error {
-	if helper == nil {
-		return nil
-	}
 	status := helper.RegistrationStatus()
 	if status == nil {
 		return errors.New("kubelet has not registered the driver yet")

@@ -28,12 +28,6 @@ func sessionName(uid types.UID, request int) string {
 	return fmt.Sprintf("%s%s-%d", ofClaim, uid, request)
 }
 
-// claimOf is the UID of the claim of a session.
-func claimOf(name string) types.UID {
-	uid := strings.TrimPrefix(name, ofClaim)
-	return types.UID(uid[:max(0, strings.LastIndexByte(uid, '-'))])
-}
-
 // session is the block of what is wanted.
 func (w wanted) session(sharing string) (session, error) {
 	s := session{Target: w.Target, Fraction: w.Fraction, Strict: w.Strict, GPU: w.placements[0].gpu.UUID, Slice: w.placements[0].slice()}
@@ -96,49 +90,51 @@ func (p projects) prepare(ctx context.Context, uid types.UID, all []wanted) ([]p
 	if slices.ContainsFunc(all, func(w wanted) bool { return !w.placements[0].whole() }) {
 		several.Manage = settings("power") // the first claim's limit would slow all that come later
 	}
-	p.finish(ctx, gpusOf(all), claim.name)
-	made := map[string]public.SessionStatus{}
+	for _, other := range p.unfinished(gpusOf(all)) {
+		if other.name != claim.name {
+			_ = other.change(ctx, "apply") // why it fails, its claim's own call reports
+		}
+	}
 	if len(own) > 0 {
 		if err := claim.write(several, own); err != nil {
 			return nil, err
 		}
-		if err := claim.apply(ctx, made); err != nil {
+		if err := claim.change(ctx, "apply"); err != nil {
 			return nil, err
 		}
 	}
 	for gpu, sessions := range shared {
-		if err := (project{p, ofGPU + gpu}).join(ctx, sessions, made); err != nil {
+		if err := (project{p, ofGPU + gpu}).join(ctx, sessions); err != nil {
 			return nil, err
+		}
+	}
+	return p.made(ctx, uid, all)
+}
+
+// made are the sessions of a claim as they are, in the order of what is wanted.
+func (p projects) made(ctx context.Context, uid types.UID, all []wanted) ([]public.SessionStatus, error) {
+	found := map[string]public.SessionStatus{}
+	having, err := p.having(uid)
+	for _, one := range having {
+		var now public.Sessions
+		err = errors.Join(err, one.ask(ctx, &now, "ps"))
+		for _, s := range now.Sessions {
+			found[s.Address] = s
 		}
 	}
 	ordered := make([]public.SessionStatus, len(all))
 	for i := range all {
-		one, exists := made["session."+sessionName(uid, i)]
-		if !exists || one.Device == "" {
-			return nil, fmt.Errorf("%s has no device", sessionName(uid, i))
+		one, exists := found["session."+sessionName(uid, i)]
+		if err == nil && (!exists || one.Device == "") {
+			err = fmt.Errorf("%s has no device", sessionName(uid, i))
 		}
 		ordered[i] = one
 	}
-	return ordered, nil
-}
-
-// apply applies a project, and adds its sessions, by address.
-func (p project) apply(ctx context.Context, made map[string]public.SessionStatus) error {
-	if _, err := p.run(ctx, "apply", "--auto-approve"); err != nil {
-		return err
-	}
-	var now public.Sessions
-	if err := p.ask(ctx, &now, "ps"); err != nil {
-		return err
-	}
-	for _, s := range now.Sessions {
-		made[s.Address] = s
-	}
-	return nil
+	return ordered, err
 }
 
 // join adds sessions to a GPU that claims share, or finds them there. If they are refused, the others stay as they are.
-func (p project) join(ctx context.Context, sessions map[string]session, made map[string]public.SessionStatus) error {
+func (p project) join(ctx context.Context, sessions map[string]session) error {
 	before, err := p.read()
 	if err != nil {
 		return err
@@ -154,7 +150,10 @@ func (p project) join(ctx context.Context, sessions map[string]session, made map
 	if err != nil {
 		return err
 	}
-	if err := p.apply(ctx, made); err != nil {
+	if err := p.change(ctx, "apply"); err != nil {
+		if ctx.Err() != nil {
+			return err // kubelet asks again, and goes on from here
+		}
 		if failed := p.leave(context.WithoutCancel(ctx), others); failed != nil {
 			return fmt.Errorf("%w; removing it: %w", err, failed)
 		}
@@ -173,7 +172,7 @@ func (p project) leave(ctx context.Context, kept map[string]session) error {
 		err = p.write(h, kept)
 	}
 	if err == nil {
-		_, err = p.run(ctx, "apply", "--auto-approve")
+		err = p.change(ctx, "apply")
 	}
 	return err
 }
@@ -206,20 +205,30 @@ func settings(without ...string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return slices.Contains(without, s) })
 }
 
-// finish brings to their end the other projects on these GPUs whose last command was killed: one that has acquired a GPU and
-// not set its modes yet would keep all others off it. Why it cannot, that project's own call reports.
-func (p projects) finish(ctx context.Context, gpus []string, except string) {
-	known, _ := p.all()
-	for _, other := range known {
-		if other.name == except || !other.unfinished() {
-			continue
-		}
-		c, err := other.read()
-		on := func(gpu string) bool { return slices.Contains(gpus, gpu) }
-		if removed := len(c.Session) == 0; err == nil && (removed || slices.ContainsFunc(other.gpus(), on)) {
-			_, _ = other.run(ctx, "apply", "--auto-approve")
-		}
+// unfinished are the projects on these GPUs whose last change was killed: one that has acquired a GPU and not set its modes yet
+// keeps all others off it.
+func (p projects) unfinished(gpus []string) []project {
+	all, _ := p.all()
+	return slices.DeleteFunc(all, func(one project) bool {
+		return !one.unfinished() || !slices.ContainsFunc(one.gpus(), func(gpu string) bool { return slices.Contains(gpus, gpu) })
+	})
+}
+
+// touches are what preparing a claim changes, or removing it: the claim, the GPUs that it has or had in part, those that it
+// is to have, and those of the projects that are finished first.
+func (p projects) touches(uid types.UID, gpus []string) []string {
+	having, _ := p.having(uid)
+	all := append([]string{ofClaim + string(uid)}, gpus...)
+	for _, one := range append(having, p.unfinished(gpus)...) {
+		all = append(all, one.gpus()...)
 	}
+	return all
+}
+
+// having are the projects that have something of a claim.
+func (p projects) having(uid types.UID) ([]project, error) {
+	all, err := p.all()
+	return slices.DeleteFunc(all, func(one project) bool { return !slices.Contains(one.claims(), uid) }), err
 }
 
 // remove destroys the sessions of a claim. A claim without any is no error.
@@ -227,48 +236,24 @@ func (p projects) remove(ctx context.Context, uid types.UID) error {
 	if !uidForm.MatchString(string(uid)) {
 		return fmt.Errorf("%.40q is not the UID of a claim", uid)
 	}
-	known, err := p.all()
-	if err != nil {
-		return err
+	having, err := p.having(uid)
+	for _, one := range having {
+		err = errors.Join(err, one.without(ctx, uid))
 	}
-	for _, one := range known {
-		if err := one.without(ctx, uid); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
-// without removes what a project has of a claim.
+// without removes what a project has of a claim, also what an earlier call has removed from its configuration alone.
 func (p project) without(ctx context.Context, uid types.UID) error {
 	if p.name == ofClaim+string(uid) {
 		return p.destroy(ctx)
-	}
-	if !strings.HasPrefix(p.name, ofGPU) {
-		return nil
 	}
 	c, err := p.read()
 	if err != nil {
 		return err
 	}
-	had := len(c.Session)
-	maps.DeleteFunc(c.Session, func(name string, _ session) bool { return claimOf(name) == uid })
-	if had == len(c.Session) && !p.owes(ctx, c) {
-		return nil
-	}
+	maps.DeleteFunc(c.Session, func(name string, _ session) bool { return strings.HasPrefix(name, ofClaim+string(uid)) })
 	return p.leave(ctx, c.Session)
-}
-
-// owes is whether a project still has a session that its configuration no longer has: an earlier call was killed.
-func (p project) owes(ctx context.Context, c configuration) bool {
-	var now public.Sessions
-	if len(c.Session) == 0 || p.ask(ctx, &now, "ps") != nil {
-		return true
-	}
-	return slices.ContainsFunc(now.Sessions, func(s public.SessionStatus) bool {
-		_, kept := c.Session[strings.TrimPrefix(s.Address, "session.")]
-		return !kept
-	})
 }
 
 // known are the claims that have something here.
@@ -285,13 +270,12 @@ func (p projects) known() (all []types.UID, err error) {
 	return slices.Compact(all), err
 }
 
-// gpusOf are the UUIDs of the GPUs of what is wanted, each once and in order.
+// gpusOf are the UUIDs of the GPUs of what is wanted.
 func gpusOf(all []wanted) (gpus []string) {
 	for _, w := range all {
 		for _, at := range w.placements {
 			gpus = append(gpus, at.gpu.UUID)
 		}
 	}
-	slices.Sort(gpus)
-	return slices.Compact(gpus)
+	return gpus
 }

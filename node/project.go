@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"cosplay/internal/durable"
 	"cosplay/internal/public"
@@ -53,8 +53,9 @@ const (
 )
 
 var (
-	uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	gpuForm = regexp.MustCompile(`GPU-[0-9A-Za-z-]+`)
+	uidForm     = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	sessionForm = regexp.MustCompile(ofClaim + `([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[0-9]`)
+	gpuForm     = regexp.MustCompile(`GPU-[0-9A-Za-z-]+`)
 )
 
 // configuration is that of a project, with the names that cosplay reads.
@@ -135,15 +136,33 @@ func (p project) text() string {
 
 // gpus are the UUIDs of the GPUs that a project has, will have or had when its last command was killed, each once and in order.
 func (p project) gpus() []string {
-	all := gpuForm.FindAllString(p.text(), -1)
+	all := gpuForm.FindAllString(p.name+p.text(), -1)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// unfinished is whether the last command of a project was killed.
+// change runs a command that changes a project, and then keeps that it has ended by itself, and in which boot.
+func (p project) change(ctx context.Context, command string) error {
+	_ = os.Remove(p.file(".ended"))
+	_, err := p.run(ctx, command, "--auto-approve")
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) && exit.ExitCode() == 1 {
+		_ = os.WriteFile(p.file(".ended"), boot(), 0o600) // without it, the project is applied once more
+	}
+	return err
+}
+
+// unfinished is whether the last change of a project was killed, or the node has booted since. The journal of cosplay does not
+// say so: one that is killed after it has read the journal of another, and before it begins its own, leaves none.
 func (p project) unfinished() bool {
-	_, err := os.Stat(p.file(".state.journal"))
-	return err == nil
+	ended, err := os.ReadFile(p.file(".ended"))
+	return err != nil || !bytes.Equal(ended, boot())
+}
+
+// boot identifies the boot of the node.
+func boot() []byte {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return id
 }
 
 // destroy removes all that a project has made, and then the project.
@@ -152,46 +171,34 @@ func (p project) destroy(ctx context.Context) error {
 	if err := p.write(p.host(), nil); err != nil {
 		return err
 	}
-	if _, err := p.run(ctx, "destroy", "--auto-approve"); err != nil {
+	if err := p.change(ctx, "destroy"); err != nil {
 		return err
 	}
-	// The configuration last: while it exists, the project may have something.
-	for _, suffix := range []string{".state", ".state.*", ".json"} {
-		found, err := filepath.Glob(p.file(suffix))
-		if err != nil {
-			return err
-		}
-		for _, file := range found {
-			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+	found, err := filepath.Glob(p.file(".[^j]*"))
+	for _, file := range append(found, p.file(".json")) { // the configuration last: while it exists, the project may have something
+		if failed := os.Remove(file); err == nil && !errors.Is(failed, fs.ErrNotExist) {
+			err = failed
 		}
 	}
-	return nil
+	return err
 }
 
 // all are the projects that there are.
 func (p projects) all() (all []project, err error) {
-	for _, pattern := range []string{ofClaim, ofGPU} {
-		found, err := filepath.Glob(filepath.Join(p.folder, pattern+"*.json"))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range found {
-			all = append(all, project{p, strings.TrimSuffix(filepath.Base(file), ".json")})
-		}
+	found, err := filepath.Glob(filepath.Join(p.folder, "*-*.json"))
+	for _, file := range found {
+		all = append(all, project{p, strings.TrimSuffix(filepath.Base(file), ".json")})
 	}
-	return all, nil
+	return all, err
 }
 
-// claims are the UIDs of the claims that a project has sessions of.
+// claims are the UIDs of the claims that a project has sessions of, also if its configuration no longer has them.
 func (p project) claims() (all []types.UID) {
 	if uid, of := strings.CutPrefix(p.name, ofClaim); of {
 		return []types.UID{types.UID(uid)}
 	}
-	c, _ := p.read()
-	for name := range c.Session {
-		all = append(all, claimOf(name))
+	for _, name := range sessionForm.FindAllStringSubmatch(p.text(), -1) {
+		all = append(all, types.UID(name[1]))
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -214,35 +221,24 @@ func (p projects) gpus(ctx context.Context) ([]public.ExportedGPU, error) {
 	return host.GPUs, nil
 }
 
-// remember keeps what was read of the GPUs, and adds those that claims have and that the driver no longer reports: so a driver that
+// remember keeps what was read of the GPUs, and adds those that claims have and that the driver no longer reports: a driver that
 // starts again publishes them as lost.
 func (p projects) remember(gpus []public.ExportedGPU) []public.ExportedGPU {
-	file, before := filepath.Join(p.folder, "gpus.json"), []public.ExportedGPU{}
-	if text, err := os.ReadFile(file); err == nil {
-		_ = json.Unmarshal(text, &before) // without it, such a GPU is published when it is back
-	}
-	used := map[string]bool{}
-	all, err := p.all()
-	for _, one := range all {
-		for _, uuid := range one.gpus() {
-			used[uuid] = true
-		}
-	}
+	file := filepath.Join(p.folder, "gpus.json")
+	var before []public.ExportedGPU
+	text, _ := os.ReadFile(file)
+	_ = json.Unmarshal(text, &before) // without it, such a GPU is published when it is back
+	all, _ := p.all()
 	for _, g := range before {
-		if used[g.UUID] && !slices.ContainsFunc(gpus, is(g.UUID)) {
+		used := slices.ContainsFunc(all, func(one project) bool { return slices.Contains(one.gpus(), g.UUID) })
+		if used && !slices.ContainsFunc(gpus, func(found public.ExportedGPU) bool { return found.UUID == g.UUID }) {
 			gpus = append(gpus, g)
 		}
 	}
-	text, failed := json.Marshal(gpus)
-	if err = errors.Join(err, failed, durable.WriteFile(file, text, 0o600)); err != nil {
-		klog.Background().Error(err, "The GPUs of the node are not kept")
+	if text, err := json.Marshal(gpus); err == nil {
+		_ = durable.WriteFile(file, text, 0o600)
 	}
 	return gpus
-}
-
-// is finds a GPU.
-func is(uuid string) func(public.ExportedGPU) bool {
-	return func(g public.ExportedGPU) bool { return g.UUID == uuid }
 }
 
 // ask reads what a command of cosplay writes as JSON, also if it fails.
@@ -270,7 +266,7 @@ func (p project) run(ctx context.Context, args ...string) ([]byte, error) {
 	err := c.Run()
 	lastRun.Store(time.Now().Unix())
 	if err != nil {
-		return out.Bytes(), fmt.Errorf("cosplay %s: %w: %s", args[0], err, reason(out.String(), said.String()))
+		return out.Bytes(), fmt.Errorf("cosplay %s: %w: %s", args[0], cmp.Or(ctx.Err(), err), reason(out.String(), said.String()))
 	}
 	return out.Bytes(), nil
 }

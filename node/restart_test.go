@@ -2,6 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,4 +119,96 @@ func TestOtherSharing(t *testing.T) {
 		t.Errorf("when no claim shares the GPU, it is published with %q", by)
 	}
 	w.untouched(t)
+}
+
+// TestNeighbourUnfinished: a claim that a killed driver left half done, or that the node's boot took its slice from, keeps no other
+// off its GPU, and is brought to its end only when all its GPUs have their turn.
+func TestNeighbourUnfinished(t *testing.T) {
+	w := newWorld(t, "1 x h200")
+	first, second := w.claim(t, "first", "gpu-0-1g-18gb-0", target("2060")), w.claim(t, "second", "gpu-0-1g-18gb-1", target("2060"))
+	w.prepareAll(t, first)
+	w.sim(t, "reboot")
+	check(t, os.WriteFile(project{w.projects, ofClaim + string(first.UID)}.file(".ended"), []byte("an earlier boot"), 0o600))
+	w.prepareAll(t, second)
+	if n := strings.Count(string(w.hardware(t)), `"profile": "1g.18gb"`); n != 2 {
+		t.Errorf("there are %d slices", n)
+	}
+	w.unprepareAll(t, first, second)
+}
+
+// TestTurnsOfUnfinished: a claim on a GPU waits for all GPUs of a project that is to be finished first, also for those that
+// only the state of that project has.
+func TestTurnsOfUnfinished(t *testing.T) {
+	w := newWorld(t, "3 x l40s")
+	pair := w.claim(t, "pair", "gpu-0-whole", target("3090"))
+	results := &pair.Status.Allocation.Devices.Results
+	*results = append(*results, (*results)[0])
+	(*results)[1].Device = w.device("gpu-1-whole")
+	answer, err := w.PrepareResourceClaims(context.Background(), []*resourceapi.ResourceClaim{pair})
+	check(t, errors.Join(err, answer[pair.UID].Err))
+	p := project{w.projects, ofClaim + string(pair.UID)}
+	check(t, p.write(p.host(), nil))
+	if got := w.touches("other", []string{w.first[1].UUID}); slices.Contains(got, w.first[0].UUID) {
+		t.Errorf("a project that has ended is waited for: %v", got)
+	}
+	check(t, os.Remove(p.file(".ended")))
+	if got := w.touches("other", []string{w.first[1].UUID}); !slices.Contains(got, w.first[0].UUID) || slices.Contains(got, w.first[2].UUID) {
+		t.Errorf("a claim of the second GPU waits for %v", got)
+	}
+	w.unprepareAll(t, pair)
+	w.untouched(t)
+}
+
+// slow makes the changes of one claim's project wait until release.
+func (w *world) slow(t *testing.T, c *resourceapi.ResourceClaim) (waits func() bool, release func()) {
+	t.Helper()
+	dir := t.TempDir()
+	script, begun, open := filepath.Join(dir, "cosplay"), filepath.Join(dir, "begun"), filepath.Join(dir, "open")
+	text := fmt.Sprintf(`#!/bin/sh
+case "$*" in *%s*apply*) touch %s; until [ -e %s ]; do sleep 0.05; done;; esac
+exec %s "$@"
+`, c.UID, begun, open, w.cosplay)
+	check(t, os.WriteFile(script, []byte(text), 0o755))
+	w.cosplay = script
+	return func() bool { _, err := os.Stat(begun); return err == nil }, func() { check(t, os.WriteFile(open, nil, 0o600)) }
+}
+
+// within fails unless something ends while another thing waits for ever.
+func within(t *testing.T, what string, do func()) {
+	t.Helper()
+	done := make(chan bool)
+	go func() { defer close(done); do() }()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("%s waits", what)
+	}
+}
+
+// TestSlowRepair: a repair that takes long delays no claim of another GPU, nor its repair or the reading of the GPUs.
+func TestSlowRepair(t *testing.T) {
+	w := newWorld(t, "2 x h200")
+	slow, other, third := w.claim(t, "slow", "gpu-0-1g-18gb-0", target("2060")), w.claim(t, "other", "gpu-1-1g-18gb-0", target("2060")), w.claim(t, "third", "gpu-1-1g-18gb-1", target("2060"))
+	device := w.prepareAll(t, slow, other)[1]
+	w.sim(t, "reboot")
+	waits, release := w.slow(t, slow)
+	ended := make(chan bool)
+	go func() { defer close(ended); w.check(context.Background()) }()
+	within(t, "the repair of the other", func() {
+		for !waits() || !strings.Contains(string(w.hardware(t)), `"profile": "1g.18gb"`) {
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	within(t, "a claim of another GPU", func() {
+		w.prepareAll(t, third)
+		w.unprepareAll(t, third)
+	})
+	vendor, name, _ := strings.Cut(device, "=")
+	file := filepath.Join("/var/run/cdi", strings.ReplaceAll(vendor, "/", "-")+"_"+name+".json")
+	check(t, os.Remove(file))
+	within(t, "the next check", func() { w.check(context.Background()) })
+	specification(t, device)
+	release()
+	<-ended
+	w.unprepareAll(t, slow, other)
 }

@@ -80,7 +80,10 @@ func (d *driver) prepareClaim(ctx context.Context, claim *resourceapi.ResourceCl
 		leave()
 	}
 	counted(preparing, start, err)
-	d.report(ctx, claim, all, made, err)
+	if err != nil {
+		d.recorder.Eventf(claim, nil, corev1.EventTypeWarning, refused, "Prepare", "%s", cut(err.Error(), noteMost))
+	}
+	d.report(ctx, claim, all, made, refused, err)
 	d.health.ask()
 	if err != nil {
 		result.Err = fmt.Errorf("claim %s/%s: %w", claim.Namespace, claim.Name, err)
@@ -221,13 +224,14 @@ const (
 	refused  = "Refused"
 )
 
-// report writes to the claim's status, and as an event, what became of it. That it cannot is logged: the devices are not
-// less prepared.
-func (d *driver) report(ctx context.Context, claim *resourceapi.ResourceClaim, all []wanted, made []public.SessionStatus, err error) {
+// report writes to the claim's status what became of it, also if kubelet no longer waits. If it cannot, the devices are not less
+// prepared: the next check tries again.
+func (d *driver) report(ctx context.Context, claim *resourceapi.ResourceClaim, all []wanted, made []public.SessionStatus, reason string, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportEvery)
+	defer cancel()
 	condition := metav1.Condition{Type: ready, Status: metav1.ConditionTrue, Reason: prepared, LastTransitionTime: metav1.Now(), ObservedGeneration: claim.Generation}
 	if err != nil {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused, cut(err.Error(), saidMost)
-		d.recorder.Eventf(claim, nil, corev1.EventTypeWarning, refused, "Prepare", "%s", cut(err.Error(), noteMost))
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reason, cut(err.Error(), saidMost)
 	}
 	var devices []resourceapi.AllocatedDeviceStatus
 	for i, w := range all {
@@ -245,6 +249,7 @@ func (d *driver) report(ctx context.Context, claim *resourceapi.ResourceClaim, a
 	}
 	if failed := d.writeStatus(ctx, claim, devices); failed != nil && !apierrors.IsNotFound(failed) {
 		klog.FromContext(ctx).Error(failed, "The status of the claim is not written", "claim", klog.KObj(claim))
+		d.health.owe(claim.UID)
 	}
 }
 

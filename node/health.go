@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
 	"k8s.io/klog/v2"
@@ -25,6 +27,7 @@ type health struct {
 	gpus    []public.ExportedGPU // that are published, also those that the driver no longer reports
 	missed  map[string]int       // in how many checks the driver has not reported a GPU, by UUID
 	broken  map[string]string    // why a project is not as it was prepared, by its name
+	owed    []types.UID          // claims whose status has to be written again
 	busy    sync.Map             // what once does now
 	checked time.Time            // the last check that could read the GPUs
 	every   time.Duration        // between checks
@@ -41,6 +44,13 @@ func (h *health) ask() {
 	case h.asked <- struct{}{}:
 	default:
 	}
+}
+
+// owe has the statuses of claims written again at the next check.
+func (h *health) owe(uids ...types.UID) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.owed = append(h.owed, uids...)
 }
 
 // once does something, unless an earlier check does it still.
@@ -69,6 +79,8 @@ func (d *driver) keep(ctx context.Context, publish func(resourceslice.DriverReso
 	defer ticks.Stop()
 	var checks sync.WaitGroup
 	defer checks.Wait()
+	known, _ := d.known()
+	d.health.owe(known...) // a driver before this one may have been killed before it wrote them
 	checks.Go(func() { d.check(ctx) })
 	for {
 		select {
@@ -93,6 +105,11 @@ func (d *driver) check(ctx context.Context) {
 		klog.FromContext(ctx).Error(err, "What deleted claims have left is not removed yet")
 	}
 	d.repair(ctx)
+	d.health.mutex.Lock()
+	owed := d.health.owed
+	d.health.owed = nil
+	d.health.mutex.Unlock()
+	d.tell(ctx, owed, "", "", "The status of claims is written again")
 }
 
 // lostAfter is how many checks have to miss a GPU before its pods are evicted: one reading can fail.
@@ -149,9 +166,9 @@ func (d *driver) repairOne(ctx context.Context, p project) {
 	case failed == nil:
 		repairs.Inc()
 		d.found(p, "")
-		d.tell(ctx, p, corev1.EventTypeNormal, repaired, "Repaired: "+what+". Programs that have lost their GPU have to start again")
+		d.tell(ctx, p.claims(), corev1.EventTypeNormal, repaired, "Repaired: "+what+". Programs that have lost their GPU have to start again")
 	case d.found(p, what+". Repairing it: "+failed.Error()):
-		d.tell(ctx, p, corev1.EventTypeWarning, drifted, what+". Repairing it: "+failed.Error())
+		d.tell(ctx, p.claims(), corev1.EventTypeWarning, drifted, what+". Repairing it: "+failed.Error())
 	}
 }
 
@@ -206,20 +223,38 @@ func (d *driver) found(p project, why string) bool {
 	return why != before
 }
 
-// tell makes an event of each claim of a project.
-func (d *driver) tell(ctx context.Context, p project, kind, reason, text string) {
-	klog.FromContext(ctx).Info(text, "project", p.name, "reason", reason)
-	ctx, cancel := context.WithTimeout(ctx, reportEvery)
-	defer cancel()
-	claims, err := d.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Listing the claims")
+// tell writes what claims have now to their statuses, with an event if there is one. A status that cannot be written is owed.
+func (d *driver) tell(ctx context.Context, uids []types.UID, kind, reason, text string) {
+	if len(uids) == 0 {
 		return
 	}
-	uids := p.claims()
+	klog.FromContext(ctx).Info(text, "claims", uids, "reason", reason)
+	listing, cancel := context.WithTimeout(ctx, reportEvery)
+	defer cancel()
+	claims, err := d.client.ResourceV1().ResourceClaims("").List(listing, metav1.ListOptions{})
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Listing the claims")
+		d.health.owe(uids...)
+		return
+	}
+	why, _ := d.unhealthy()
 	for i := range claims.Items {
-		if slices.Contains(uids, claims.Items[i].UID) {
-			d.recorder.Eventf(&claims.Items[i], nil, kind, reason, "Check", "%s", cut(text, noteMost))
+		claim := &claims.Items[i]
+		if !slices.Contains(uids, claim.UID) {
+			continue
+		}
+		if reason != "" {
+			d.recorder.Eventf(claim, nil, kind, reason, "Check", "%s", cut(text, noteMost))
+		}
+		all, err := d.wanted(claim)
+		if err != nil {
+			continue // it is not here any more, or was refused
+		}
+		made, err := d.made(ctx, claim.UID, all)
+		if broken := why[all[0].results[0].Device]; broken != "" {
+			d.report(ctx, claim, all, nil, drifted, errors.New(broken))
+		} else if err == nil {
+			d.report(ctx, claim, all, made, prepared, nil)
 		}
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 
 	"cosplay/internal/public"
@@ -211,4 +214,59 @@ func TestSlowRepair(t *testing.T) {
 	release()
 	<-ended
 	w.unprepareAll(t, slow, other)
+}
+
+// status is what the status of a claim has of its device.
+func (w *world) status(t *testing.T, c *resourceapi.ResourceClaim) string {
+	t.Helper()
+	now, err := w.client.ResourceV1().ResourceClaims("default").Get(context.Background(), c.Name, metav1.GetOptions{})
+	check(t, err)
+	if len(now.Status.Devices) != 1 || now.Status.Devices[0].Data == nil {
+		return ""
+	}
+	return string(now.Status.Devices[0].Data.Raw)
+}
+
+// TestStatusAgain: after a repair the status of a claim is written again, also if the API server is away at first, and a driver that
+// starts writes all.
+func TestStatusAgain(t *testing.T) {
+	w := newWorld(t, "1 x h200")
+	ctx := context.Background()
+	claim := w.claim(t, "one", "gpu-0-1g-18gb-0", target("2060"))
+	claims := w.client.ResourceV1().ResourceClaims("default")
+	stored, err := claims.Get(ctx, "one", metav1.GetOptions{})
+	check(t, err)
+	stored.Status.Allocation = claim.Status.Allocation
+	_, err = claims.UpdateStatus(ctx, stored, metav1.UpdateOptions{})
+	check(t, err)
+	w.prepareAll(t, claim)
+	forget := func() {
+		stored, err := claims.Get(ctx, "one", metav1.GetOptions{})
+		check(t, err)
+		stored.Status.Devices = nil
+		_, err = claims.UpdateStatus(ctx, stored, metav1.UpdateOptions{})
+		check(t, err)
+	}
+	forget()
+	w.sim(t, "reboot")
+	w.repair(ctx)
+	if now := w.status(t, claim); !strings.Contains(now, `"slice":"MIG-`) || !strings.Contains(now, `"clockMHz":1575`) {
+		t.Errorf("after a repair the status has %q", now)
+	}
+	forget()
+	w.sim(t, "reboot")
+	away := true
+	w.client.PrependReactor("update", "resourceclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return away, nil, errors.New("the API server is away")
+	})
+	w.check(ctx)
+	away = false
+	if now := w.status(t, claim); now != "" {
+		t.Fatalf("the status has %q", now)
+	}
+	w.check(ctx)
+	if now := w.status(t, claim); !strings.Contains(now, `"slice":"MIG-`) {
+		t.Errorf("when the API server is back the status has %q", now)
+	}
+	w.unprepareAll(t, claim)
 }

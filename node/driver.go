@@ -166,11 +166,17 @@ func (d *driver) removeClaim(ctx context.Context, uid types.UID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return d.remove(ctx, uid)
+	lost := d.lost(d.touches(uid, nil))
+	err := d.remove(ctx, uid)
+	if err != nil && lost {
+		klog.FromContext(ctx).Error(err, "What a claim has left on a GPU that is lost is removed when the GPU is back", "uid", uid)
+		return nil // its pod would wait for a GPU that can be away for ever
+	}
+	return err
 }
 
 // sweep removes what claims have left that are not allocated to this node any more: they were deleted while the driver
-// was down.
+// was down, or when it could not remove what they had.
 func (d *driver) sweep(ctx context.Context) error {
 	known, err := d.known()
 	if err != nil || len(known) == 0 {
@@ -201,7 +207,10 @@ func (d *driver) allocated(ctx context.Context) (map[types.UID]bool, error) {
 	}
 	here := map[types.UID]bool{}
 	for _, claim := range claims.Items {
-		here[claim.UID] = claim.Status.Allocation != nil && len(claim.Status.ReservedFor) > 0
+		here[claim.UID] = claim.Status.Allocation != nil && len(claim.Status.ReservedFor) > 0 &&
+			slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
+				return r.Driver == driverName && r.Pool == d.node
+			})
 	}
 	return here, nil
 }

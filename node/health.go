@@ -259,6 +259,13 @@ func (d *driver) tell(ctx context.Context, uids []types.UID, kind, reason, text 
 	}
 }
 
+// lost is whether the driver does not report a GPU any more.
+func (d *driver) lost(gpus []string) bool {
+	d.health.mutex.Lock()
+	defer d.health.mutex.Unlock()
+	return slices.ContainsFunc(gpus, func(uuid string) bool { return d.health.missed[uuid] >= lostAfter })
+}
+
 // unhealthy are the devices that are not as they should be, by name, with the reason and the taint of each.
 func (d *driver) unhealthy() (why map[string]string, taints map[string]resourceapi.DeviceTaint) {
 	d.health.mutex.Lock()

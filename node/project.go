@@ -121,6 +121,9 @@ func (p project) write(h host, sessions map[string]session) error {
 	if err != nil {
 		return err
 	}
+	if now, err := os.ReadFile(p.file(".json")); err == nil && bytes.Equal(now, text) {
+		return nil // a disk that is full keeps nothing from being read or removed
+	}
 	return durable.WriteFile(p.file(".json"), text, 0o600)
 }
 
@@ -283,6 +286,8 @@ func reason(result, said string) string {
 		said = said[at+len("Error: "):]
 	} else if _, failed, some := strings.Cut(result, "\n✗ "); some {
 		said, _, _ = strings.Cut(failed, "\n\n")
+	} else if _, after, some := strings.Cut(result, "\nPlan: "); some {
+		said = after // what could not be restored
 	}
 	said = strings.Join(strings.Fields(said), " ")
 	said = neighbour.ReplaceAllString(source.ReplaceAllString(said, ":"), "")

@@ -270,3 +270,61 @@ func TestStatusAgain(t *testing.T) {
 	}
 	w.unprepareAll(t, claim)
 }
+
+// TestElsewhere: what a claim has left is removed when it is allocated to another node.
+func TestElsewhere(t *testing.T) {
+	w := newWorld(t, "1 x h200")
+	claim := w.claim(t, "one", "gpu-0-1g-18gb-0", target("2060"))
+	w.prepareAll(t, claim)
+	claims := w.client.ResourceV1().ResourceClaims("default")
+	stored, err := claims.Get(context.Background(), "one", metav1.GetOptions{})
+	check(t, err)
+	stored.Status.Allocation.Devices.Results[0].Pool = "n2"
+	_, err = claims.UpdateStatus(context.Background(), stored, metav1.UpdateOptions{})
+	check(t, err)
+	check(t, w.sweep(context.Background()))
+	w.untouched(t)
+}
+
+// TestUnprepareLost: a pod can leave a GPU that is lost, what it had is removed when the GPU is back, and claims of other GPUs
+// can be removed meanwhile.
+func TestUnprepareLost(t *testing.T) {
+	w := newWorld(t, "3 x l40s")
+	w.sharing = "time-slice"
+	ctx := context.Background()
+	gone, part := w.claim(t, "gone", "gpu-0-whole", target("3090")), share(w.claim(t, "part", "gpu-1-whole", target("2060")), 6144)
+	other := w.claim(t, "other", "gpu-2-whole", target("3090"))
+	w.prepareAll(t, gone, part, other)
+	w.sim(t, "set", "0", "lost", "on")
+	w.sim(t, "set", "1", "lost", "on")
+	w.unprepareAll(t, other)
+	results, err := w.UnprepareResourceClaims(ctx, []kubeletplugin.NamespacedObject{{UID: gone.UID}})
+	check(t, err)
+	if err := results[gone.UID]; err == nil || !strings.Contains(err.Error(), "GPU is lost") {
+		t.Errorf("a GPU that was not found once: %v", err)
+	}
+	for range lostAfter {
+		w.look(ctx, 1)
+	}
+	w.unprepareAll(t, gone, part)
+	for _, c := range []string{"gone", "part"} {
+		check(t, w.client.ResourceV1().ResourceClaims("default").Delete(ctx, c, metav1.DeleteOptions{}))
+	}
+	w.check(ctx)
+	w.sim(t, "set", "0", "lost", "off")
+	w.sim(t, "set", "1", "lost", "off")
+	w.check(ctx)
+	w.untouched(t)
+}
+
+// TestUnchanged: what is as it was is not written again, so that a full disk keeps nothing from being read.
+func TestUnchanged(t *testing.T) {
+	w := newWorld(t, "1 x h200")
+	node := project{w.projects, "node"}
+	before, err := os.Stat(node.file(".json"))
+	check(t, err)
+	w.look(context.Background(), 1)
+	if after, err := os.Stat(node.file(".json")); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it is written again, %v", err)
+	}
+}

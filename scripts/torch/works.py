@@ -715,6 +715,49 @@ def gradients_that_a_program_gives():
     assert jacobian.device == second and torch.equal(jacobian, 2 * torch.eye(3, device=second)), jacobian.device
 
 
+class Pair(torch.autograd.Function):
+    """Its backward pass gets zeros for a result that is not used."""
+    received = []
+
+    @staticmethod
+    def forward(ctx, x, wrong):
+        ctx.wrong = wrong
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        Pair.received.append([gradient.device for gradient in gradients])
+        return sum(gradients) if ctx.wrong is None else ctx.wrong, None
+
+
+class Cut(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *operands):
+        return operands[0] + operands[1]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, None
+
+
+@case
+def gradients_of_functions():
+    x, on_host = torch.ones(2, device=second, requires_grad=True), torch.ones(2, requires_grad=True)
+    for loss in (lambda y: y.sum(), lambda y: y.cpu().sum(), lambda y: y.to(first).sum(), lambda y: (y * on_host.to(second)).sum()):
+        loss(Pair.apply(x, None)[0]).backward()
+    Cut.apply(*Pair.apply(x, None)).to(first).sum().backward()
+    assert Pair.received == [[second, second]] * 5 and x.grad.device == second and x.grad.tolist() == [4, 4], (Pair.received, x.grad)
+    x.grad = None
+    Pair.apply(x[0], torch.tensor(3.0))[0].backward()
+    assert x.grad.device == second and x.grad.tolist() == [3, 0]  # a number is moved to the operand
+    try:
+        Pair.apply(x, torch.ones(2))[0].sum().backward()
+    except RuntimeError as error:
+        assert "PairBackward returned an invalid gradient at index 0 - expected device cuda:1 but got cpu" in str(error), error
+    else:
+        raise AssertionError("a gradient of the host for a tensor of a device")
+
+
 @case
 def sparse_tensors_of_parts_on_the_host():
     indices, values = torch.tensor([[0, 2]]), torch.ones(2, device=first, requires_grad=True)

@@ -7,10 +7,12 @@ import warnings
 from . import amp, errors, parallel
 from .booking import UNSET
 from .devices import script_as
+from .storages import CPU, OPEN
 
 
 def install(torch, devices, mode, session, capability):
     autograd(torch, devices)
+    functions(torch, devices)
     inference(torch)
     optimizers(torch, devices)
     bf16(torch, capability)
@@ -126,6 +128,57 @@ def autograd(torch, devices):
         original = getattr(torch.autograd, name)
         setattr(torch.autograd, name, wrap(original, gradients))
         script_as(torch, original, getattr(torch.autograd, name), name)
+
+
+def functions(torch, devices):
+    """A Function of the program gets zeros for a result that has no gradient: they are on the device of the result. The gradients that
+    it returns have to be on the devices of its operands."""
+    module, Tensor, tag_of = torch.autograd.function, torch.Tensor, devices.tag_of
+    kind, node = getattr(module, "_SingleLevelFunction", module.Function), module.BackwardCFunction
+    backward = node.apply
+
+    def place(tensor):
+        tag = tag_of(tensor)
+        return CPU if tag is None else tag.index
+
+    def apply(cls, *args, **kwargs):
+        found = super(kind, cls).apply(*args, **kwargs)
+        results = found if isinstance(found, tuple) else (found,)
+        for result in results:
+            if isinstance(result, Tensor) and isinstance(result.grad_fn, node):
+                result.grad_fn._cosplay_places = (
+                    [(place(arg) if arg.requires_grad else OPEN) if isinstance(arg, Tensor) else None for arg in args],
+                    [place(part) if isinstance(part, Tensor) else OPEN for part in results])
+                break
+        return found
+
+    def received(gradient, wanted):
+        if wanted < 0 or not isinstance(gradient, Tensor) or place(gradient) == wanted:
+            return gradient
+        if place(gradient) == OPEN:
+            return devices.put(gradient, wanted)
+        return torch.zeros(gradient.shape, dtype=gradient.dtype, device=devices.device(wanted))
+
+    def returned(self, gradient, at, wanted):
+        if wanted == OPEN or type(gradient) is not Tensor or place(gradient) in (wanted, OPEN):
+            return gradient
+        if gradient.dim() > 0:
+            raise RuntimeError("Function %s returned an invalid gradient at index %d - expected device %s but got %s" % (
+                type(self).__name__, at, devices.device(wanted) if wanted >= 0 else devices.cpu, gradient.device))
+        return devices.move(gradient, wanted)
+
+    @functools.wraps(backward)
+    def run(self, *gradients):
+        operands, results = getattr(self, "_cosplay_places", ((), ()))
+        if len(results) == len(gradients):
+            gradients = map(received, gradients, results)
+        found = backward(self, *gradients)
+        several = list(found) if isinstance(found, tuple) else [found]
+        for at, number in enumerate(n for n, wanted in enumerate(operands[:len(several)]) if wanted is not None):
+            several[number] = returned(self, several[number], at, operands[number])
+        return tuple(several)
+
+    kind.apply, node.apply = classmethod(apply), run
 
 
 def inference(torch):

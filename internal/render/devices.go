@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -68,7 +69,7 @@ var DeviceLines = map[string]func(io.Writer, DevicesView){
 	},
 	"apptainer": func(w io.Writer, v DevicesView) {
 		for _, o := range v {
-			fmt.Fprintf(w, "apptainer exec%s IMAGE COMMAND\n", strings.Join(apptainerOptions(o), " \\\n  "))
+			fmt.Fprintf(w, "apptainer exec %s \\\n  IMAGE COMMAND\n", strings.Join(apptainerOptions(o), " \\\n  "))
 		}
 	},
 }
@@ -86,21 +87,28 @@ func serviceName(name string) string {
 // apptainerOptions are the options that do what the device does: Apptainer starts containers as their user, and reads
 // no devices of CDI.
 func apptainerOptions(o Offered) []string {
-	options := []string{""}
+	options := []string{"--no-eval"} // or it expands the values of variables as a shell does
 	for _, m := range slices.Concat(o.Nodes, o.Mounts) {
 		if path.Dir(m.Container) == "/dev" || strings.HasPrefix(m.Container, "/dev/") {
 			continue // it shows all device nodes
 		}
-		access := ":ro"
-		if m.Writable {
-			access = ""
+		mount := []string{"type=bind", "src=" + m.Host, "dst=" + m.Container}
+		if !m.Writable {
+			mount = append(mount, "ro")
 		}
-		options = append(options, "--bind "+terminal.ShellWord(m.Host+":"+m.Container+access))
+		options = append(options, "--mount "+commaSeparated(mount))
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
-		options = append(options, "--env "+terminal.ShellWord(name+"="+o.Env[name]))
-	}
-	return options
+	// One option has all variables: of an option with one, Apptainer removes quotes that belong to the value.
+	return append(options, "--env "+commaSeparated(each(slices.Sorted(maps.Keys(o.Env)), func(name string) string { return name + "=" + o.Env[name] })))
+}
+
+// commaSeparated is a word for a shell, with values of which each can contain commas.
+func commaSeparated(values []string) string {
+	var record strings.Builder
+	w := csv.NewWriter(&record)
+	_ = w.Write(values)
+	w.Flush()
+	return terminal.ShellWord(strings.TrimSuffix(record.String(), "\n"))
 }
 
 func quotedJSON(s string) string {

@@ -39,7 +39,7 @@ Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.
 				return errors.New("no host is a Kubernetes cluster. Fix: add kubernetes = \"cluster.json\" to a host block, with the output of " + kubernetes.Command)
 			}
 			if planned != nil && !pin {
-				diags = append(diags, planned.ClassErrors()...)
+				diags = append(diags, kubernetes.CheckClasses(planned.Fleet.Sessions)...)
 			}
 			prior, _ := p.Store.Load() // for checks; one that cannot be read has no sessions
 			if diags = slices.Concat(p.warnings, diags, p.Checks(prior, resource.Live{})); diags.HasErrors() {
@@ -48,7 +48,7 @@ Exit codes: 0 all sessions fit and are printed; 1 error, and nothing is printed.
 			if on := planned.Hosts(); len(on) > 1 {
 				return fmt.Errorf("the sessions are on the clusters %s, and manifests are of one. Fix: keep a project for each cluster", prose.And(on))
 			}
-			text, err := planned.Manifests(pin)
+			text, err := planned.Fleet.Manifests(pin)
 			if err != nil {
 				return err
 			}

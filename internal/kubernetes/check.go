@@ -164,7 +164,7 @@ func hasClass(t resource.Target) bool {
 
 // parametersOf are those of the claim of a session: what its block states.
 func parametersOf(s config.Session) parameters {
-	p := parameters{APIVersion: version, Kind: "Session", Target: s.Target.Key, Strict: s.Strict}
+	p := parameters{APIVersion: version, Kind: "Session", Target: text(s.Target.Key), Strict: s.Strict}
 	if _, stated := states(&s, "fit.tolerance"); stated {
 		p.Tolerance = percent(s.Fit.Tolerance)
 	}
@@ -176,8 +176,8 @@ func parametersOf(s config.Session) parameters {
 
 const thousandths = 100 * 1000 // of a percent
 
-func percent(share float64) string {
-	return strconv.FormatFloat(math.Round(share*thousandths)/1000, 'f', -1, 64) + "%"
+func percent(share float64) text {
+	return text(strconv.FormatFloat(math.Round(share*thousandths)/1000, 'f', -1, 64) + "%")
 }
 
 // exact reports whether percent loses nothing, in the form that cosplay-node accepts.

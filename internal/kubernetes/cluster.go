@@ -67,18 +67,40 @@ type device struct {
 	lost    bool // its pods are evicted
 }
 
-// Decode reads what Command printed. The error says what is wrong with the file, to follow its name.
-func Decode(data []byte) (Cluster, error) {
+// Decode reads what Command printed.
+func Decode(data []byte) (c Cluster, err error) {
 	o, err := parse(data)
-	if err == nil && len(o.nodes) == 0 {
-		err = errors.New("it has no Node")
-	}
-	var c Cluster
-	if err == nil {
-		c, err = assemble(o)
-	}
 	if err != nil {
-		return Cluster{}, fmt.Errorf("cannot be used: %w. Fix: write it again: %s", err, Command)
+		return c, err
+	}
+	nodes := map[string]nodeObject{}
+	for _, n := range o.nodes {
+		if _, twice := nodes[n.Metadata.Name]; twice {
+			return c, fmt.Errorf("node %.80q is there twice", n.Metadata.Name)
+		}
+		if err := form("the name of a node", n.Metadata.Name, subdomainForm); err != nil {
+			return c, err
+		}
+		nodes[n.Metadata.Name] = n
+	}
+	pools, err := poolsOf(o.slices)
+	switch {
+	case err != nil:
+		return c, err
+	case len(nodes) == 0:
+		return c, errors.New("it has no Node")
+	case len(pools) == 0:
+		return c, fmt.Errorf("no node has GPUs of the driver %s: cosplay-node does not run in the cluster, or has published nothing", driver)
+	}
+	taken := allocations(o.claims)
+	for node := range taken {
+		pools[node] = slices.Clip(pools[node]) // also of a node that publishes nothing
+	}
+	for _, node := range slices.Sorted(maps.Keys(pools)) {
+		of, known := nodes[node]
+		if err := c.add(node, of, known, pools[node], taken[node]); err != nil {
+			return c, fmt.Errorf("node %q: %w", node, err)
+		}
 	}
 	return c, nil
 }
@@ -97,49 +119,6 @@ func form(what, text string, of func() *regexp.Regexp) error {
 	return nil
 }
 
-func assemble(o objects) (c Cluster, err error) {
-	closed, uids := map[string]string{}, map[string]string{} // why no new session is planned on a node, and its UID, by its name
-	for _, n := range o.nodes {
-		if _, twice := closed[n.Metadata.Name]; twice {
-			return c, fmt.Errorf("node %.80q is there twice", n.Metadata.Name)
-		}
-		if err := form("the name of a node", n.Metadata.Name, subdomainForm); err != nil {
-			return c, err
-		}
-		uids[n.Metadata.Name] = n.Metadata.UID
-		switch closed[n.Metadata.Name] = ""; {
-		case n.Spec.Unschedulable:
-			closed[n.Metadata.Name] = "is cordoned"
-		case n.Status.notReady():
-			closed[n.Metadata.Name] = "is not ready"
-		}
-	}
-	pools, err := poolsOf(o.slices)
-	if err != nil {
-		return c, err
-	}
-	if len(pools) == 0 {
-		return c, fmt.Errorf("no node has GPUs of the driver %s: cosplay-node does not run in the cluster, or has published nothing", driver)
-	}
-	taken := allocations(o.claims)
-	for node := range taken {
-		pools[node] = slices.Clip(pools[node]) // also of a node that publishes nothing
-	}
-	for _, node := range slices.Sorted(maps.Keys(pools)) {
-		why, known := closed[node]
-		if !known {
-			why = removed
-		}
-		if err := c.add(node, pools[node], taken[node], why); err != nil {
-			return c, fmt.Errorf("node %q: %w", node, err)
-		}
-	}
-	for i := range c.GPUs {
-		c.GPUs[i].machine = cmp.Or(uids[c.GPUs[i].Node], c.GPUs[i].Node)
-	}
-	return c, nil
-}
-
 // Shared is a node with a GPU that two captures have; "" for none.
 func (c Cluster) Shared(other Cluster) string {
 	has := map[[2]string]bool{}
@@ -154,16 +133,24 @@ func (c Cluster) Shared(other Cluster) string {
 	return ""
 }
 
-const removed = "does not exist"
-
-// add adds the GPUs of a node with what is taken of them, and why no new session is planned there.
-func (c *Cluster) add(node string, published []deviceSpec, taken map[string]claim, why string) error {
+// add adds the GPUs of a node with what is taken of them, and says why no new session is planned there.
+func (c *Cluster) add(node string, of nodeObject, known bool, published []deviceSpec, taken map[string]claim) error {
 	gpus, err := c.gpusOf(node, published, taken)
+	why := ""
+	switch {
+	case !known:
+		why = "does not exist"
+	case of.Spec.Unschedulable:
+		why = "is cordoned"
+	case of.Status.notReady():
+		why = "is not ready"
+	}
 	if why != "" && len(gpus) > 0 {
 		c.warn("node %s %s: its %s no new sessions", node, why, prose.Count(len(gpus), "GPU")+prose.Choose(len(gpus), " gets", " get"))
 	}
 	for i := range gpus {
-		gpus[i].closed, gpus[i].lost = gpus[i].closed || why != "", why == removed
+		g := &gpus[i]
+		g.machine, g.closed, g.lost = cmp.Or(of.Metadata.UID, node), g.closed || why != "", !known
 	}
 	c.reportStale(node, gpus, published, taken)
 	c.GPUs = append(c.GPUs, gpus...)
@@ -189,11 +176,12 @@ func (c *Cluster) reportStale(node string, gpus []GPU, published []deviceSpec, t
 			}
 		}
 	}
-	switch {
-	case len(closed) > 0:
-		c.warn("node %.80s does not publish %s: its %s no new sessions", node, prose.And(prose.Few(all, 3)), prose.And(closed)+prose.Choose(len(closed), " gets", " get"))
-	case len(all) > 0:
-		c.warn("node %.80s does not publish %s", node, prose.And(prose.Few(all, 3)))
+	effect := ""
+	if len(closed) > 0 {
+		effect = ": its " + prose.And(closed) + prose.Choose(len(closed), " gets", " get") + " no new sessions"
+	}
+	if len(all) > 0 {
+		c.warn("node %.80s does not publish %s%s", node, prose.And(prose.Few(all, 3)), effect)
 	}
 }
 
@@ -269,9 +257,8 @@ func (c *Cluster) gpusOf(node string, published []deviceSpec, taken map[string]c
 		if err := g.take(taken); err != nil {
 			return nil, fmt.Errorf("GPU %s: %w", uuid, err)
 		}
-		if why := g.contradiction(); why != "" {
-			g.closed = true
-			c.warn("GPU %d of node %s gets no new sessions: %s", g.Index, node, why)
+		if g.closed {
+			c.warn("GPU %d of node %s gets no new sessions: a claim has a profile or a placement of it that the catalog lacks", g.Index, node)
 		}
 		all = append(all, g)
 	}
@@ -311,40 +298,23 @@ func deviceOf(spec deviceSpec) (d device, err error) {
 	return d, cmp.Or(err, form("the name of a device", d.name, labelForm), form("the UUID of a GPU", d.parent, uuidForm))
 }
 
-// take adds what claims have of the GPU.
+// take adds what claims have of the GPU. Where the size of a device is not known, no new session gets any of the GPU.
 func (g *GPU) take(taken map[string]claim) error {
 	first := g.devices[0]
 	for _, d := range g.devices {
 		if d.index != first.index || d.model != first.model || d.clock != first.clock {
 			return fmt.Errorf("its devices %q and %q differ in index, model or clock", first.name, d.name)
 		}
-		p, _ := g.Model.Profile(d.profile)
-		d.size = p.MemorySlices
-		if by, is := taken[d.name]; is {
+		by, is := taken[d.name]
+		p, known := g.Model.Profile(d.profile)
+		switch d.size = p.MemorySlices; {
+		case is && d.profile != "" && !(known && slices.Contains(p.Starts, d.start)):
+			g.closed = true
+		case is:
 			g.taken = append(g.taken, allocation{d, by})
 		}
 	}
 	return nil
-}
-
-// contradiction says which allocations cannot exist at the same time, or at all; these are no longer taken.
-func (g *GPU) contradiction() (why string) {
-	g.taken = prose.Only(g.taken, func(a allocation) bool {
-		p, known := g.Model.Profile(a.profile)
-		if a.profile == "" || known && slices.Contains(p.Starts, a.start) {
-			return true
-		}
-		why = fmt.Sprintf("claim %.160s has %s, whose profile or placement the catalog lacks", a.claim, a.name)
-		return false
-	})
-	for i, a := range g.taken {
-		for _, b := range g.taken[:i] {
-			if a.profile == "" || b.profile == "" || a.start < b.start+b.size && b.start < a.start+a.size {
-				why = fmt.Sprintf("claim %.160s has %s and claim %.160s has %s, which cannot exist at the same time", b.claim, b.name, a.claim, a.name)
-			}
-		}
-	}
-	return why
 }
 
 // has reports whether a device of the GPU is taken, or can be.

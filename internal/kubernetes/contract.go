@@ -16,10 +16,10 @@ const (
 
 // parameters are the opaque parameters of a claim, as cosplay-node reads them.
 type parameters struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	MaxError   string `json:"maxError,omitempty"`
-	Strict     bool   `json:"strict,omitempty"`
-	Target     string `json:"target"`
-	Tolerance  string `json:"tolerance,omitempty"`
+	APIVersion text `json:"apiVersion" yaml:"apiVersion"`
+	Kind       text `json:"kind"`
+	MaxError   text `json:"maxError,omitempty" yaml:"maxError,omitempty"`
+	Strict     bool `json:"strict,omitempty" yaml:",omitempty"`
+	Target     text `json:"target"`
+	Tolerance  text `json:"tolerance,omitempty" yaml:",omitempty"`
 }

@@ -150,14 +150,9 @@ func add[T any](all *[]T, item []byte) error {
 
 // notJSON says where a file is not JSON.
 func notJSON(data []byte, err error) error {
-	at := int64(-1)
+	at := 0
 	if syntax, is := errors.AsType[*json.SyntaxError](err); is {
-		at = syntax.Offset
-	} else if typed, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		at = typed.Offset
+		at = int(syntax.Offset)
 	}
-	if at < 0 {
-		return err
-	}
-	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(at, int64(len(data)))], []byte("\n")), err)
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(at, len(data))], []byte("\n")), err)
 }

@@ -56,21 +56,21 @@ type Fleet struct {
 	Placed   map[resource.Address]resource.Slice
 	Worlds   map[string]World // by host
 	Names    map[resource.Address]string
-	Pin      bool // each session has a claim for its placement
 }
 
-// Manifests are the documents of a fleet as YAML: a Deployment for each session, with Pin after its ResourceClaim.
-func (f Fleet) Manifests() ([]byte, error) {
+// Manifests are the documents of a fleet as YAML: a Deployment for each session, with pin after a ResourceClaim for its
+// placement.
+func (f Fleet) Manifests(pin bool) ([]byte, error) {
 	var docs [][]byte
 	for _, s := range f.Sessions {
 		claim := ""
-		if f.Pin {
-			name, object, raw := f.claim(s)
+		if pin {
+			name, object := f.claim(s)
 			doc, err := document(object)
 			if err != nil {
 				return nil, err
 			}
-			claim, docs = name, append(docs, withParameters(doc, raw))
+			claim, docs = name, append(docs, doc)
 		}
 		doc, err := document(f.deployment(s, claim))
 		if err != nil {
@@ -81,21 +81,17 @@ func (f Fleet) Manifests() ([]byte, error) {
 	return bytes.Join(docs, []byte("---\n")), nil
 }
 
-// withParameters ends the document of a claim with its parameters, without spaces as the API server keeps them.
-func withParameters(doc, raw []byte) []byte {
-	return slices.Concat(bytes.TrimSuffix(doc, []byte("\"\"\n")), raw, []byte("\n"))
-}
-
 // annotations say whose an object is.
 func annotations(s config.Session) fields { return fields{{sessionNote, text(s.Address.String())}} }
 
-// claim is the ResourceClaim of a session, with its name and its parameters. The API does not let claims change: another one
+// claim is the ResourceClaim of a session, with its name. The API does not let claims change: another one
 // has another name.
-func (f Fleet) claim(s config.Session) (name string, object fields, raw []byte) {
+func (f Fleet) claim(s config.Session) (name string, object fields) {
 	slice := f.Placed[s.Address]
 	expression := fmt.Sprintf("device.driver == %q && device.attributes[%[1]q].parentUUID == %[2]q && device.attributes[%[1]q].profile == %[3]q && device.attributes[%[1]q].placement == %[4]d",
 		driver, f.at(s).UUID, cmp.Or(slice.Profile, place.WholeGPU), slice.Start)
-	raw, err := json.Marshal(parametersOf(s))
+	said := parametersOf(s)
+	raw, err := json.Marshal(said)
 	if err != nil {
 		panic(err) // texts only
 	}
@@ -106,11 +102,11 @@ func (f Fleet) claim(s config.Session) (name string, object fields, raw []byte) 
 			{"requests", []fields{{{"name", claimOfDevice}, {"exactly", fields{
 				{"deviceClassName", plainClass}, {"selectors", []fields{{{"cel", fields{{"expression", text(expression)}}}}}},
 			}}}}},
-			{"config", []fields{{{"opaque", fields{{"driver", driver}, {"parameters", text("")}}}}}}, // see withParameters
-		}}}}}, raw
+			{"config", []fields{{{"opaque", fields{{"driver", driver}, {"parameters", said}}}}}},
+		}}}}}
 }
 
-func (f Fleet) namespace(s config.Session) string { return f.Worlds[s.Host].namespace }
+func (f Fleet) namespace(s config.Session) string { return f.Worlds[s.Host].own.namespace }
 
 // at is the GPU of a session as its node calls it.
 func (f Fleet) at(s config.Session) GPU { return f.Worlds[s.Host].GPU(f.Placed[s.Address].GPU) }

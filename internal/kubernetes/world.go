@@ -18,37 +18,38 @@ type World struct {
 	Kept     []resource.PriorSession
 	Warnings []string // what gets no new session, and which sessions cannot stay
 
-	namespace string
-	gpus      map[string]*GPU // by the name that the host has for them
+	gpus map[string]*GPU // by the name that the host has for them
+	own  owners
+	kept map[resource.Address]bool
+	lost prose.Groups[resource.Address] // sessions that cannot stay, by what they had
 }
 
 // World fits a cluster to the sessions of a host block. The claims of these stay in place, as long as they say the same and
 // their devices exist, and are released otherwise. All other claims are foreign.
 func (c Cluster) World(host config.Host, sessions []config.Session, names map[resource.Address]string) World {
-	w := World{Host: resource.Host{Name: host.Name, Runtime: config.KubernetesRuntime}, Warnings: slices.Clone(c.warnings), namespace: host.Namespace, gpus: map[string]*GPU{}}
+	w := World{Host: resource.Host{Name: host.Name, Runtime: config.KubernetesRuntime}, Warnings: slices.Clone(c.warnings), gpus: map[string]*GPU{},
+		own: newOwners(host.Namespace, sessions, names), kept: map[resource.Address]bool{}}
 	w.Host.GPUs = make([]resource.GPU, 0, len(c.GPUs))
 	count := map[string]int{}
 	for _, g := range c.GPUs {
 		count[g.UUID]++
 	}
-	stay := staying{owners: newOwners(host.Namespace, sessions, names), kept: map[resource.Address]bool{}}
 	for _, g := range c.GPUs {
 		key := g.UUID
 		if count[key] > 1 { // simulated nodes have the same
 			key += "@" + g.Node
 		}
-		w.add(g, key, &stay)
+		w.add(g, key)
 	}
 	slices.SortFunc(w.Host.Ledger, func(a, b resource.Page) int { return strings.Compare(a.UUID, b.UUID) })
 	w.Host.Index()
-	w.request(stay.owners)
 	for _, s := range c.stale {
-		if of := stay.of(s.claim); of != nil {
-			stay.lost.Add(fmt.Sprintf("node %s, which does not publish its device. Write the file again if cosplay-node only restarts there", s.node), of.Address)
+		if of := w.own.of(s.claim); of != nil {
+			w.lost.Add(fmt.Sprintf("node %s, which does not publish its device. Write the file again if cosplay-node only restarts there", s.node), of.Address)
 		}
 	}
-	for _, from := range stay.lost.Texts {
-		lost := prose.Only(stay.lost.Of[from], func(a resource.Address) bool { return !stay.kept[a] })
+	for _, from := range w.lost.Texts {
+		lost := prose.Only(w.lost.Of[from], func(a resource.Address) bool { return !w.kept[a] })
 		slices.SortFunc(lost, resource.Address.Compare)
 		if len(lost) > 0 {
 			w.Warnings = append(w.Warnings, fmt.Sprintf("%s cannot stay on %s", resource.AddressNames(lost, 3), from))
@@ -57,27 +58,20 @@ func (c Cluster) World(host config.Host, sessions []config.Session, names map[re
 	return w
 }
 
-// staying are the sessions, which of them have been found to stay, and which cannot, by what they had.
-type staying struct {
-	owners
-	kept map[resource.Address]bool
-	lost prose.Groups[resource.Address]
-}
-
 // add adds a GPU with those of its claims that stay, unless no session can be on it.
-func (w *World) add(g GPU, key string, stay *staying) {
+func (w *World) add(g GPU, key string) {
 	all, stays, label := g.taken, false, fmt.Sprintf("GPU %d of node %s", g.Index, g.Node)
 	g.taken = nil
 	for _, a := range all {
-		s := stay.of(a.claim)
+		s := w.own.of(a.claim)
 		switch {
-		case s == nil || stay.kept[s.Address]:
+		case s == nil || w.kept[s.Address]:
 			g.taken = append(g.taken, a)
 		case g.lost || a.lost:
-			stay.lost.Add(label+", which is lost", s.Address)
+			w.lost.Add(label+", which is lost", s.Address)
 		case a.claim.states(*s) && a.suits(*s, key):
-			w.Kept = append(w.Kept, a.session(*s, w.Host.Name, key, len(g.taken)))
-			stay.kept[s.Address], stays = true, true
+			w.Kept = append(w.Kept, a.session(*s, w.Host.Name, key))
+			w.kept[s.Address], stays = true, true
 			g.taken = append(g.taken, a)
 		}
 	}
@@ -113,10 +107,10 @@ func (g *GPU) read(host, key string, index int) resource.GPU {
 	if len(g.taken) > 0 {
 		gpu.SMClockMHz, gpu.LowClockReason = g.clock(), false
 	}
-	for n, a := range g.taken {
+	for _, a := range g.taken {
 		if a.profile != "" {
 			gpu.MIG, gpu.MIGPending = true, true
-			gpu.Slices = append(gpu.Slices, resource.LiveSlice{Slice: a.slice(host, key), Handle: a.handle(n)})
+			gpu.Slices = append(gpu.Slices, resource.LiveSlice{Slice: a.slice(host, key), Handle: a.handle()})
 		}
 	}
 	return gpu
@@ -127,17 +121,15 @@ func (d device) slice(host, key string) resource.Slice {
 	return resource.Slice{Host: host, GPU: key, Profile: d.profile, Start: d.start, Size: d.size}
 }
 
-// handle is how the n-th slice of a GPU is found again.
-func (d device) handle(n int) resource.Handle {
-	return resource.Handle{GPUInstance: n + 1, UUID: "MIG-" + d.name}
-}
+func (d device) handle() resource.Handle { return resource.Handle{UUID: "MIG-" + d.name} }
 
-// session is the session that has the device, the n-th that is taken of its GPU.
-func (d device) session(s config.Session, host, key string, n int) resource.PriorSession {
+// session is the session that has the device.
+func (d device) session(s config.Session, host, key string) resource.PriorSession {
+	want, _ := resolve.Request(s, resource.Live{Hosts: []resource.Host{{Name: host, GPUs: []resource.GPU{{UUID: key}}}}})
 	kept := resource.PriorSession{Session: resource.Session{Address: s.Address, ID: resource.SessionID(s.Address), Target: s.Target, Runtime: config.KubernetesRuntime,
-		Slice: d.slice(host, key)}}
+		Request: want, Slice: d.slice(host, key)}}
 	if d.profile != "" {
-		kept.Handle = new(d.handle(n))
+		kept.Handle = new(d.handle())
 	}
 	return kept
 }
@@ -153,19 +145,6 @@ func (d device) suits(s config.Session, key string) bool {
 // page is the ledger of a GPU that claims have: no project may change its settings.
 func (g *GPU) page(key string) resource.Page {
 	return resource.Page{UUID: key, Set: resource.Settings{}.With(resource.SMClock, g.clock()), Holders: []resource.Holder{{Lineage: config.KubernetesRuntime}}}
-}
-
-// request adds to the sessions that stay what they ask for. Those that ask for what the cluster lacks the plan refuses.
-func (w *World) request(of owners) {
-	live := resource.Live{Hosts: []resource.Host{w.Host}}
-	kept := w.Kept
-	w.Kept = nil
-	for _, s := range kept {
-		if want, diags := resolve.Request(*of.sessions[s.Address.String()], live); !diags.HasErrors() {
-			s.Request = want
-			w.Kept = append(w.Kept, s)
-		}
-	}
 }
 
 // Shown is the host without the slices of the sessions that stay, which a plan shows as theirs.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -22,23 +23,21 @@ import (
 )
 
 // readCluster reads the file of a cluster.
-func (l *Fleet) readCluster(path string) (kubernetes.Cluster, error) {
+func (l *Fleet) readCluster(path string) (c kubernetes.Cluster, err error) {
 	shown := path
 	if inside, err := filepath.Rel(l.Machine.Dir, path); err == nil && filepath.IsLocal(inside) {
 		shown = inside
 	}
 	data, _, err := durable.ReadOwned(path, kubernetes.MaxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return kubernetes.Cluster{}, fmt.Errorf("%s does not exist. Fix: %s > %s", shown, kubernetes.Command, terminal.ShellWord(shown))
+	if err == nil {
+		c, err = kubernetes.Decode(data)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("it does not exist")
 	}
 	if err != nil {
-		return kubernetes.Cluster{}, fmt.Errorf("%s cannot be read: %w. Fix: write it again: %s", shown, err, kubernetes.Command)
+		err = fmt.Errorf("%s cannot be used: %w. Fix:\n    %s > %s", shown, err, kubernetes.Command, terminal.ShellWord(shown))
 	}
-	c, err := kubernetes.Decode(data)
-	if err != nil {
-		return c, fmt.Errorf("%s %w", shown, err)
-	}
-	return c, nil
+	return c, err
 }
 
 // checkClusters checks what the configuration says of clusters, and that the command is one for a project that has nothing
@@ -119,16 +118,9 @@ func (l *Fleet) PlanClusters() (*ClusterPlan, hcl.Diagnostics) {
 		return nil, nil
 	}
 	if l.onClusters == nil {
-		l.onClusters = new(clustered)
-		l.onClusters.plan, l.onClusters.diags = l.planClusters()
+		l.onClusters = sync.OnceValues(l.planClusters)
 	}
-	return l.onClusters.plan, l.onClusters.diags
-}
-
-// clustered is what PlanClusters returns.
-type clustered struct {
-	plan  *ClusterPlan
-	diags hcl.Diagnostics
+	return l.onClusters()
 }
 
 // everywhere adds to what is known of sessions where those of clusters would run.
@@ -173,16 +165,7 @@ func (l *Fleet) planClusters() (*ClusterPlan, hcl.Diagnostics) {
 	return c, diags
 }
 
-// ClassErrors are what keeps the sessions from manifests without a pin.
-func (c *ClusterPlan) ClassErrors() hcl.Diagnostics { return kubernetes.CheckClasses(c.Fleet.Sessions) }
-
 // Hosts are those that have sessions, by name.
 func (c *ClusterPlan) Hosts() []string {
 	return slices.Compact(slices.Sorted(slices.Values(prose.Each(c.Fleet.Sessions, func(s config.Session) string { return s.Host }))))
-}
-
-// Manifests are the sessions of the clusters as YAML; with pin each is bound to the place that the plan has for it.
-func (c *ClusterPlan) Manifests(pin bool) ([]byte, error) {
-	c.Fleet.Pin = pin
-	return c.Fleet.Manifests()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cosplay/internal/kubernetes"
 	"cosplay/internal/project"
 	"cosplay/internal/projecttest"
 )
@@ -44,7 +45,7 @@ func manifests(t testing.TB, p *project.Project, pin bool) (text string, warning
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	if diags := planned.ClassErrors(); !pin && diags.HasErrors() {
+	if diags := kubernetes.CheckClasses(planned.Fleet.Sessions); !pin && diags.HasErrors() {
 		t.Fatal(diags)
 	}
 	for _, d := range diags {
@@ -52,7 +53,7 @@ func manifests(t testing.TB, p *project.Project, pin bool) (text string, warning
 			warnings = append(warnings, d.Summary)
 		}
 	}
-	all, err := planned.Manifests(pin)
+	all, err := planned.Fleet.Manifests(pin)
 	if err != nil {
 		t.Fatal(err)
 	}

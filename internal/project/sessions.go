@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/config"
 	"cosplay/internal/machine"
 	"cosplay/internal/prose"
@@ -22,8 +24,8 @@ type Fleet struct {
 	Intent  *config.Intent // without clusters and their sessions
 	Machine *machine.Machine
 
-	Clusters   *config.Intent // the clusters with their sessions, which cosplay only plans; nil without any
-	onClusters *clustered     // nil until they are planned
+	Clusters   *config.Intent                         // the clusters with their sessions, which cosplay only plans; nil without any
+	onClusters func() (*ClusterPlan, hcl.Diagnostics) // plans them once
 }
 
 // Host finds the block of a host.

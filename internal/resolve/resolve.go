@@ -204,7 +204,7 @@ func (r *resolver) refuse(result place.Result) {
 			summary = fmt.Sprintf("%d sessions do not fit", n)
 		}
 		detail := prose.Stop(refused.What) + r.blockers(first, refused.Later) + "\nWhat would help: " + prose.Stop(refused.Fix)
-		if refused.Waits && !r.clustered(first) {
+		if refused.Waits && r.scope.Neighbour != nil {
 			detail += waitHint
 		}
 		r.add(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: r.sessionRange(first), Extra: refused})
@@ -212,12 +212,6 @@ func (r *resolver) refuse(result place.Result) {
 	for _, warning := range result.Warnings {
 		r.add(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: warning.Text, Subject: &hcl.Range{}, Extra: warning})
 	}
-}
-
-// clustered reports whether a session is for a cluster, for which no command waits.
-func (r *resolver) clustered(a resource.Address) bool {
-	s := r.intent.Session(a)
-	return s != nil && r.intent.Host(s.Host).Kubernetes != ""
 }
 
 func (r *resolver) sessionRange(a resource.Address) *hcl.Range {

@@ -35,11 +35,14 @@ func (i *Intent) Apart() (applied, clusters *Intent) {
 		return i, nil
 	}
 	rest, all := *i, &Intent{Variables: i.Variables, Missed: i.Missed, Files: i.Files, l: i.l}
-	rest.Hosts, all.Hosts = halves(i.Hosts, Host.cluster)
+	rest.Hosts, all.Hosts = prose.Only(i.Hosts, func(h Host) bool { return !h.cluster() }), prose.Only(i.Hosts, Host.cluster)
 	for n := range all.Hosts {
 		all.Hosts[n].Runtime, all.Hosts[n].Namespace = KubernetesRuntime, cmp.Or(all.Hosts[n].Namespace, "default")
 	}
-	rest.Sessions, all.Sessions = halves(i.Sessions, func(s Session) bool { return all.Host(s.Host) != nil })
+	on := func(of *Intent) []Session {
+		return prose.Only(i.Sessions, func(s Session) bool { return of.Host(s.Host) != nil })
+	}
+	rest.Sessions, all.Sessions = on(&rest), on(all)
 	return &rest, all
 }
 
@@ -47,11 +50,6 @@ func (i *Intent) Apart() (applied, clusters *Intent) {
 const KubernetesRuntime = "kubernetes"
 
 func (h Host) cluster() bool { return h.Kubernetes != "" }
-
-// halves divides a list into what a function refuses and what it accepts.
-func halves[T any](list []T, accepts func(T) bool) (without, with []T) {
-	return prose.Only(list, func(one T) bool { return !accepts(one) }), prose.Only(list, accepts)
-}
 
 // checkClustered refuses what needs an apply and names a session of a cluster.
 func (l *loader) checkClustered() {

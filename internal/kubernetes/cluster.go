@@ -51,6 +51,7 @@ type GPU struct {
 type allocation struct {
 	device
 	claim claim
+	stays bool // with its session
 }
 
 // device is a placement of a GPU, as a node publishes it.
@@ -108,7 +109,6 @@ func Decode(data []byte) (c Cluster, err error) {
 var (
 	subdomainForm = pattern.Of(`^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$`)
 	uuidForm      = pattern.Of(`^GPU-[0-9A-Za-z-]{1,64}$`)
-	labelForm     = pattern.Of(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
 // form checks a text that manifests repeat, or that is shown.
@@ -295,7 +295,7 @@ func deviceOf(spec deviceSpec) (d device, err error) {
 	if d.profile == place.WholeGPU {
 		d.profile = ""
 	}
-	return d, cmp.Or(err, form("the name of a device", d.name, labelForm), form("the UUID of a GPU", d.parent, uuidForm))
+	return d, cmp.Or(err, form("the UUID of a GPU", d.parent, uuidForm))
 }
 
 // take adds what claims have of the GPU. Where the size of a device is not known, no new session gets any of the GPU.
@@ -311,7 +311,7 @@ func (g *GPU) take(taken map[string]claim) error {
 		case is && d.profile != "" && !(known && slices.Contains(p.Starts, d.start)):
 			g.closed = true
 		case is:
-			g.taken = append(g.taken, allocation{d, by})
+			g.taken = append(g.taken, allocation{device: d, claim: by})
 		}
 	}
 	return nil
@@ -326,7 +326,6 @@ func (g GPU) has(profile string, start int) bool {
 
 // clock is the SM clock of the running pods, which the driver locked: the closest one that the GPU has.
 func (g GPU) clock() int {
-	return slices.MinFunc(g.Model.ClocksMHz, func(a, b int) int { return cmp.Compare(distance(a, g.ClockMHz), distance(b, g.ClockMHz)) })
+	off := func(mhz int) int { return max(mhz-g.ClockMHz, g.ClockMHz-mhz) }
+	return slices.MinFunc(g.Model.ClocksMHz, func(a, b int) int { return cmp.Compare(off(a), off(b)) })
 }
-
-func distance(a, b int) int { return max(a-b, b-a) }

@@ -29,7 +29,6 @@ type World struct {
 func (c Cluster) World(host config.Host, sessions []config.Session, names map[resource.Address]string) World {
 	w := World{Host: resource.Host{Name: host.Name, Runtime: config.KubernetesRuntime}, Warnings: slices.Clone(c.warnings), gpus: map[string]*GPU{},
 		own: newOwners(host.Namespace, sessions, names), kept: map[resource.Address]bool{}}
-	w.Host.GPUs = make([]resource.GPU, 0, len(c.GPUs))
 	count := map[string]int{}
 	for _, g := range c.GPUs {
 		count[g.UUID]++
@@ -71,7 +70,7 @@ func (w *World) add(g GPU, key string) {
 			w.lost.Add(label+", which is lost", s.Address)
 		case a.claim.states(*s) && a.suits(*s, key):
 			w.Kept = append(w.Kept, a.session(*s, w.Host.Name, key))
-			w.kept[s.Address], stays = true, true
+			w.kept[s.Address], stays, a.stays = true, true, true
 			g.taken = append(g.taken, a)
 		}
 	}
@@ -89,8 +88,8 @@ func (w *World) add(g GPU, key string) {
 	}
 	w.gpus[key] = &g
 	w.Host.GPUs = append(w.Host.GPUs, g.read(w.Host.Name, key, len(w.Host.GPUs)))
-	if len(g.taken) > 0 {
-		w.Host.Ledger = append(w.Host.Ledger, g.page(key))
+	if len(g.taken) > 0 { // no project may change its settings
+		w.Host.Ledger = append(w.Host.Ledger, resource.Page{UUID: key, Set: resource.Settings{}.With(resource.SMClock, g.clock()), Holders: []resource.Holder{{Lineage: config.KubernetesRuntime}}})
 	}
 }
 
@@ -110,7 +109,9 @@ func (g *GPU) read(host, key string, index int) resource.GPU {
 	for _, a := range g.taken {
 		if a.profile != "" {
 			gpu.MIG, gpu.MIGPending = true, true
-			gpu.Slices = append(gpu.Slices, resource.LiveSlice{Slice: a.slice(host, key), Handle: a.handle()})
+		}
+		if a.profile != "" && !a.stays { // else a plan shows it as its session's
+			gpu.Slices = append(gpu.Slices, resource.LiveSlice{Slice: a.slice(host, key), Handle: resource.Handle{UUID: "MIG-" + a.name}})
 		}
 	}
 	return gpu
@@ -121,17 +122,11 @@ func (d device) slice(host, key string) resource.Slice {
 	return resource.Slice{Host: host, GPU: key, Profile: d.profile, Start: d.start, Size: d.size}
 }
 
-func (d device) handle() resource.Handle { return resource.Handle{UUID: "MIG-" + d.name} }
-
 // session is the session that has the device.
 func (d device) session(s config.Session, host, key string) resource.PriorSession {
 	want, _ := resolve.Request(s, resource.Live{Hosts: []resource.Host{{Name: host, GPUs: []resource.GPU{{UUID: key}}}}})
-	kept := resource.PriorSession{Session: resource.Session{Address: s.Address, ID: resource.SessionID(s.Address), Target: s.Target, Runtime: config.KubernetesRuntime,
+	return resource.PriorSession{Session: resource.Session{Address: s.Address, ID: resource.SessionID(s.Address), Target: s.Target, Runtime: config.KubernetesRuntime,
 		Request: want, Slice: d.slice(host, key)}}
-	if d.profile != "" {
-		kept.Handle = new(d.handle())
-	}
-	return kept
 }
 
 // suits reports whether the device is what the session's block asks for.
@@ -140,24 +135,6 @@ func (d device) suits(s config.Session, key string) bool {
 	whole := d.profile == ""
 	return (s.GPU == nil || s.GPU.Matches(resource.GPU{UUID: key})) && (profile == "" || profile == d.profile) && (slot < 0 || slot == d.start) &&
 		(s.Sharing != resource.SharingMIG || !whole) && (s.Sharing != resource.SharingExclusive || whole)
-}
-
-// page is the ledger of a GPU that claims have: no project may change its settings.
-func (g *GPU) page(key string) resource.Page {
-	return resource.Page{UUID: key, Set: resource.Settings{}.With(resource.SMClock, g.clock()), Holders: []resource.Holder{{Lineage: config.KubernetesRuntime}}}
-}
-
-// Shown is the host without the slices of the sessions that stay, which a plan shows as theirs.
-func (w World) Shown() resource.Host {
-	host := w.Host
-	host.GPUs = slices.Clone(host.GPUs)
-	for i := range host.GPUs {
-		host.GPUs[i].Slices = slices.DeleteFunc(slices.Clone(host.GPUs[i].Slices), func(l resource.LiveSlice) bool {
-			return slices.ContainsFunc(w.Kept, func(s resource.PriorSession) bool { return s.Slice == l.Slice })
-		})
-	}
-	host.Index()
-	return host
 }
 
 // GPU is where a slice of the host is: its node, and its GPU as the node calls it.

@@ -43,8 +43,8 @@ func (l *Fleet) readCluster(path string) (c kubernetes.Cluster, err error) {
 // checkClusters checks what the configuration says of clusters, and that the command is one for a project that has nothing
 // else. Where the state has machines, knowsHosts says what becomes of them.
 func (p *Project) checkClusters(o Options) hcl.Diagnostics {
-	if len(p.Intent.Hosts) == 0 && !o.Clusters && p.nothingApplied() {
-		first := p.Clusters.Hosts[0]
+	prior, err := p.Store.Load()
+	if first := p.Clusters.Hosts[0]; len(p.Intent.Hosts) == 0 && !o.Clusters && err == nil && len(prior.Sessions)+len(prior.GPUs) == 0 {
 		return hcl.Diagnostics{{Severity: hcl.DiagError, Subject: first.Ranges.Of("kubernetes"), Summary: fmt.Sprintf("host %q is a Kubernetes cluster", first.Name),
 			Detail: "cosplay plans for it, and neither asks nor changes it. Run cosplay manifests, which prints the sessions for kubectl apply."}}
 	}
@@ -52,11 +52,6 @@ func (p *Project) checkClusters(o Options) hcl.Diagnostics {
 		return nil
 	}
 	return kubernetes.Check(p.Clusters)
-}
-
-func (f *Files) nothingApplied() bool {
-	prior, err := f.Store.Load()
-	return err == nil && len(prior.Sessions)+len(prior.GPUs) == 0
 }
 
 // OnCluster explains why a command has not found one of the names that a user typed, if it is only that of sessions of clusters.
@@ -142,19 +137,15 @@ func (l *Fleet) planClusters() (*ClusterPlan, hcl.Diagnostics) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	var (
-		prior resource.Prior
-		live  resource.Live
-	)
+	var prior resource.Prior
 	c := &ClusterPlan{Fleet: kubernetes.Fleet{Sessions: l.Clusters.Sessions, Placed: map[resource.Address]resource.Slice{}, Worlds: all,
 		Names: kubernetes.Names(l.Clusters.Sessions)}}
 	for _, h := range l.Clusters.Hosts {
 		w := all[h.Name]
-		prior.Sessions, live.Hosts = append(prior.Sessions, w.Kept...), append(live.Hosts, w.Host)
-		c.Live.Hosts = append(c.Live.Hosts, w.Shown())
+		prior.Sessions, c.Live.Hosts = append(prior.Sessions, w.Kept...), append(c.Live.Hosts, w.Host)
 	}
 	slices.SortFunc(prior.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
-	desired, wrong := resolve.Desired(l.Clusters, resolve.Person{}, prior, live, resolve.Scope{})
+	desired, wrong := resolve.Desired(l.Clusters, resolve.Person{}, prior, c.Live, resolve.Scope{})
 	if diags = append(diags, wrong...); diags.HasErrors() {
 		return c, diags
 	}

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
+	"strings"
 
 	"cosplay/catalog"
 	"cosplay/internal/pattern"
@@ -157,7 +157,7 @@ func (c *Cluster) add(node string, of nodeObject, known bool, published []device
 	return err
 }
 
-var deviceForm = pattern.Of(`^gpu-([0-9]{1,4})-`)
+var deviceForm = pattern.Of(`^(gpu-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})-`) // the UUID of its GPU, and what of it
 
 // reportStale reports the claims whose devices a node does not publish. Their GPU gets no new session; where the name of a device
 // does not say which it is, no GPU of the node does.
@@ -171,7 +171,7 @@ func (c *Cluster) reportStale(node string, gpus []GPU, published []deviceSpec, t
 		all = append(all, fmt.Sprintf("%.80s of claim %.160s", name, taken[name]))
 		of := deviceForm().FindStringSubmatch(name)
 		for i := range gpus {
-			if g := &gpus[i]; !g.closed && (of == nil || of[1] == strconv.Itoa(g.Index)) {
+			if g := &gpus[i]; !g.closed && (of == nil || of[1] == strings.ToLower(g.UUID)) {
 				g.closed, closed = true, append(closed, fmt.Sprintf("GPU %d", g.Index))
 			}
 		}

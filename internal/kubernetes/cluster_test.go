@@ -115,11 +115,12 @@ func TestStale(t *testing.T) {
 			c.Slices = c.Slices[2:]
 			c.Take("x", "n1", "gpu-0-whole")
 		}, 2},
-		{"a device that is not published", "node n1 does not publish gpu-1-9g-18gb-0 of claim default/x: its GPU 1 gets no new sessions",
-			func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-1-9g-18gb-0") }, 3},
-		{"a device of another form", "node n1 does not publish mig-7 of claim default/x: its GPU 0 and GPU 1 get no new sessions",
-			func(c *projecttest.Cluster) { c.Take("x", "n1", "mig-7") }, 2},
-		{"a GPU that is not published", "node n1 does not publish gpu-7-whole of claim default/x", func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-7-whole") }, 4},
+		{"a device that is not published", "node n1 does not publish gpu-00000001-0000-4000-8000-000000000001-9g-18gb-0 of claim default/x: its GPU 1 gets no new sessions",
+			func(c *projecttest.Cluster) { c.Take("x", "n1", strings.ToLower(projecttest.UUID(1, 1))+"-9g-18gb-0") }, 3},
+		{"a device of another form", "node n1 does not publish gpu-7-whole of claim default/x: its GPU 0 and GPU 1 get no new sessions",
+			func(c *projecttest.Cluster) { c.Take("x", "n1", "gpu-7-whole") }, 2},
+		{"a GPU that is not published", "node n1 does not publish gpu-00000009-0000-4000-8000-000000000000-whole of claim default/x",
+			func(c *projecttest.Cluster) { c.Take("x", "n1", strings.ToLower(projecttest.UUID(9, 0))+"-whole") }, 4},
 		{"an unknown model", `GPU 0 of node n1 is left out: the catalog has no model "NVIDIA H9000"`, func(c *projecttest.Cluster) {
 			for _, d := range c.Slice(0)["devices"].([]any) {
 				d.(object)["attributes"].(object)["model"] = object{"string": "NVIDIA H9000"}

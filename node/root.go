@@ -76,3 +76,21 @@ func install(from, to string) error {
 	}
 	return nil
 }
+
+// keepDaemons moves the control daemons of MPS from the control group of the driver to that of the host. What is in the
+// driver's ends with its pod, and the programs of other pods would lose the GPU.
+func keepDaemons() (err error) {
+	own, err := os.ReadFile("/proc/self/cgroup") // ID:CONTROLLERS:PATH, one for each hierarchy
+	for line := range strings.Lines(string(own)) {
+		_, of, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, path, _ := strings.Cut(of, ":")
+		hierarchy := filepath.Join("/sys/fs/cgroup", strings.TrimPrefix(controllers, "name="))
+		processes, _ := os.ReadFile(filepath.Join(hierarchy, path, "cgroup.procs")) // none of a hierarchy that is not mounted
+		for pid := range strings.FieldsSeq(string(processes)) {
+			if name, _ := os.ReadFile(filepath.Join("/proc", pid, "comm")); strings.HasPrefix(string(name), "nvidia-cuda-mps") {
+				err = errors.Join(err, os.WriteFile(filepath.Join(hierarchy, "cgroup.procs"), []byte(pid), 0))
+			}
+		}
+	}
+	return err
+}

@@ -19,6 +19,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cosplay/internal/need"
 )
 
 // node is a cluster whose node is real: kubelet, containerd, and the driver as a program. scripts/check-cluster starts the tests
@@ -30,18 +32,28 @@ type node struct {
 	before    []byte // the host as it was
 }
 
-const containerdConfig = `version = 3
+// containerdConfig is of version 2, which containerd 1.7 and 2 read.
+const containerdConfig = `version = 2
 root = "%[1]s/containerd"
 state = "%[1]s/containerd-state"
 [grpc]
 address = "%[1]s/containerd.sock"
-[plugins.'io.containerd.cri.v1.images']
-snapshotter = "overlayfs"
-[plugins.'io.containerd.cri.v1.images'.pinned_images]
-sandbox = "docker.io/cosplay-test/pause:latest"
-[plugins.'io.containerd.cri.v1.runtime']
+[plugins.'io.containerd.grpc.v1.cri']
+sandbox_image = "docker.io/cosplay-test/pause:latest"
 enable_cdi = true
 restrict_oom_score_adj = true
+[plugins.'io.containerd.grpc.v1.cri'.cni]
+bin_dir = "%[1]s/cni"
+conf_dir = "%[1]s/cni"
+[plugins.'io.containerd.grpc.v1.cri'.containerd]
+snapshotter = "overlayfs"
+`
+
+// network gives pods an address and no connection: a node without a network is not ready. Its name is that of the plugin for
+// the loopback device, which containerd calls too.
+const network = `#!/bin/sh
+[ "$CNI_COMMAND" != ADD ] || echo '{"cniVersion": "1.0.0", "interfaces": [{"name": "'$CNI_IFNAME'", "sandbox": "'$CNI_NETNS'"}], "ips": [{"address": "10.99.1.1/24", "interface": 0}]}'
+[ "$CNI_COMMAND" != VERSION ] || echo '{"cniVersion": "1.0.0", "supportedVersions": ["0.3.1", "0.4.0", "1.0.0"]}'
 `
 
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
@@ -67,11 +79,19 @@ func newNode(t *testing.T, simulate string) *node {
 		t.Skip("kubelet runs in the namespaces of make check-cluster only")
 	}
 	n := &node{bed: newControlPlane(t, simulate), whole: t}
+	n.sharing = "time-slice"
+	t.Setenv("XDG_STATE_HOME", n.dir) // of the daemons of MPS
+	if dir, there := need.MPS(t); there {
+		t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	}
 	n.addClasses()
 	t.Cleanup(n.unmount)
 	programs := os.Getenv("COSPLAY_BED")
 	n.start(filepath.Join(programs, "kube-controller-manager"), "--kubeconfig", n.kubeconfig, "--leader-elect=false", "--secure-port", fmt.Sprint(freePort(t)),
 		"--controllers=*,-serviceaccount-token-controller", "--authentication-kubeconfig", n.kubeconfig, "--authorization-kubeconfig", n.kubeconfig)
+	check(t, os.Mkdir(n.file("cni"), 0o755))
+	check(t, os.WriteFile(n.file("cni/loopback"), []byte(network), 0o755))
+	check(t, os.WriteFile(n.file("cni/bed.conflist"), []byte(`{"cniVersion": "1.0.0", "name": "bed", "plugins": [{"type": "loopback"}]}`), 0o600))
 	check(t, os.WriteFile(n.file("containerd.toml"), fmt.Appendf(nil, containerdConfig, n.dir), 0o600))
 	n.start("containerd", "--config", n.file("containerd.toml"))
 	n.await("containerd", func() bool { return n.ctr(nil, "version") == nil })
@@ -81,9 +101,11 @@ func newNode(t *testing.T, simulate string) *node {
 	check(t, n.ctr(images, "images", "import", "--local", "-"))
 	check(t, os.WriteFile(n.file("kubelet.yaml"), fmt.Appendf(nil, kubeletConfig, n.dir), 0o600))
 	n.start(filepath.Join(programs, "kubelet"), "--config", n.file("kubelet.yaml"), "--kubeconfig", n.kubeconfig, "--hostname-override", nodeName, "--root-dir", n.file("kubelet"), "--node-ip", address)
-	n.await("the node", func() bool {
-		_, err := n.client.CoreV1().Nodes().Get(context.Background(), nodeName, metav1.GetOptions{})
-		return err == nil
+	n.await("the node is ready", func() bool {
+		node, err := n.client.CoreV1().Nodes().Get(context.Background(), nodeName, metav1.GetOptions{})
+		return err == nil && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
 	})
 	n.startDriver()
 	n.before = hardware(t, n.projects)
@@ -119,7 +141,7 @@ func (n *node) startDriver() {
 	program, err := filepath.Abs("../bin/cosplay-node")
 	check(n.T, err)
 	n.endDriver = n.start(program, "--node-name", n.node, "--kubeconfig", n.kubeconfig, "--cosplay", n.cosplay, "--folder", n.folder,
-		"--simulate", n.simulate, "--plugins", n.plugins, "--registry", n.registry, "--sharing", "time-slice", "--check-every", "2s")
+		"--simulate", n.simulate, "--plugins", n.plugins, "--registry", n.registry, "--sharing", n.sharing, "--check-every", "2s")
 	n.awaitDevices()
 }
 
@@ -127,7 +149,7 @@ func (n *node) startDriver() {
 func (n *node) run(name, target string, user int64) {
 	n.Helper()
 	limits := corev1.ResourceList{corev1.ResourceName(extended + target): resource.MustParse("1")}
-	n.post(name, user, corev1.ResourceRequirements{Limits: limits, Requests: limits}, nil)
+	n.post(name, corev1.Container{SecurityContext: &corev1.SecurityContext{RunAsUser: &user}, Resources: corev1.ResourceRequirements{Limits: limits, Requests: limits}}, nil)
 }
 
 // runClaim posts a claim of the plain class, and a pod with it.
@@ -144,20 +166,7 @@ func (n *node) runClaim(name, expression, parameters string, memory string) {
 	}}}
 	_, err := n.client.ResourceV1().ResourceClaims("default").Create(context.Background(), claim, metav1.CreateOptions{})
 	check(n.T, err)
-	n.post(name, 0, corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}, []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &name}})
-}
-
-func (n *node) post(name string, user int64, resources corev1.ResourceRequirements, claims []corev1.PodResourceClaim) {
-	n.Helper()
-	_, err := n.client.CoreV1().Pods("default").Create(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{
-			HostNetwork: true, AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false), TerminationGracePeriodSeconds: new(int64(0)),
-			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, ResourceClaims: claims,
-			Containers: []corev1.Container{{Name: "c", Image: "docker.io/cosplay-test/debian:latest", ImagePullPolicy: corev1.PullNever,
-				Command:         []string{"sh", "-c", "env -i /usr/bin/nvidia-smi --query-gpu=name,memory.total --format=csv,noheader; exec sleep inf"},
-				SecurityContext: &corev1.SecurityContext{RunAsUser: &user}, Resources: resources}},
-		}}, metav1.CreateOptions{})
-	check(n.T, err)
+	n.post(name, corev1.Container{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}, []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &name}})
 }
 
 // running waits until a pod runs, or fails with what the cluster says of it.
@@ -182,7 +191,7 @@ func (n *node) running(name string) {
 func (n *node) log(name, piece string) (text string) {
 	n.Helper()
 	n.await("the log of "+name+" has "+piece, func() bool {
-		files, _ := filepath.Glob(n.file("logs/default_" + name + "_*/c/*.log"))
+		files, _ := filepath.Glob(n.file("logs/default_" + name + "_*/*/*.log"))
 		for _, file := range files {
 			one, _ := os.ReadFile(file)
 			text = string(one)
@@ -196,7 +205,7 @@ func (n *node) log(name, piece string) (text string) {
 func (n *node) remove() {
 	n.Helper()
 	ctx := context.Background()
-	check(n.T, n.client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	check(n.T, n.client.CoreV1().Pods("default").DeleteCollection(ctx, *metav1.NewDeleteOptions(0), metav1.ListOptions{}))
 	n.await("the pods and their devices are removed", func() bool {
 		left, err := n.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		projects, failed := n.all()
@@ -212,7 +221,7 @@ func TestKubelet(t *testing.T) {
 	for _, story := range []struct {
 		name string
 		tell func(*node, *testing.T)
-	}{{"seven", (*node).seven}, {"mixed", (*node).mixed}, {"refused", (*node).refused}, {"shared", (*node).shared},
+	}{{"seven", (*node).seven}, {"fleet", (*node).fleet}, {"pytorch", (*node).pytorch}, {"mixed", (*node).mixed}, {"refused", (*node).refused}, {"shared", (*node).shared}, {"mps", (*node).mps}, {"daemonset", (*node).daemonSet},
 		{"killed", (*node).killed}, {"away", (*node).away}, {"rebooted", (*node).rebooted}} {
 		t.Run(story.name, func(t *testing.T) {
 			defer func() { n.T = n.whole }()

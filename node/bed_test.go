@@ -202,12 +202,12 @@ func (b *bed) start(program string, args ...string) (end func()) {
 
 func (b *bed) await(what string, done func() bool) {
 	b.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if done() {
 			return
 		}
 	}
-	b.Fatalf("%s: not within a minute", what)
+	b.Fatalf("%s: not within three minutes", what)
 }
 
 func (b *bed) addNode() {

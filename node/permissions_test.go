@@ -135,9 +135,7 @@ func (b *bed) life() (used []string) {
 	b.disturb()
 	stop = b.drive()
 	b.await("the published devices are repaired", func() bool { return reflect.DeepEqual(b.published(), want) })
-	if known, err := b.known(); err != nil || len(known) > 0 {
-		b.Errorf("left: %v, %v", known, err)
-	}
+	b.await("what the deleted claim had is removed", func() bool { known, err := b.known(); return err == nil && len(known) == 0 })
 	stop()
 	return b.requests()
 }

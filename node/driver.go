@@ -148,7 +148,7 @@ func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 	for i, claim := range claims {
 		all.Go(func() {
 			start := time.Now()
-			failed[i] = d.removeClaim(ctx, claim.UID)
+			failed[i] = d.removeClaim(ctx, claim.UID, false)
 			counted(removing, start, failed[i])
 		})
 	}
@@ -161,16 +161,23 @@ func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 	return removed, nil
 }
 
-func (d *driver) removeClaim(ctx context.Context, uid types.UID) error {
+// removeClaim removes what a claim has, or has left if it is deleted, unless it was allocated again while this waited.
+func (d *driver) removeClaim(ctx context.Context, uid types.UID, deleted bool) error {
 	defer d.turns.take(func() []string { return d.touches(uid, nil) })()
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if deleted {
+		if claims, err := d.claims(ctx); err != nil || d.here(claims, uid) {
+			return err
+		}
+		klog.FromContext(ctx).Info("Removing the devices of a claim that was deleted", "uid", uid)
 	}
 	lost := d.lost(d.touches(uid, nil))
 	err := d.remove(ctx, uid)
 	if err != nil && lost {
 		klog.FromContext(ctx).Error(err, "What a claim has left on a GPU that is lost is removed when the GPU is back", "uid", uid)
-		return nil // its pod would wait for a GPU that can be away for ever
+		err = nil // its pod would wait for a GPU that can be away for ever
 	}
 	return err
 }
@@ -182,48 +189,40 @@ func (d *driver) sweep(ctx context.Context) error {
 	if err != nil || len(known) == 0 {
 		return err
 	}
-	here, err := d.allocated(ctx)
+	claims, err := d.claims(ctx)
 	if err != nil {
 		return err
 	}
 	failures := make([]error, len(known))
 	var each sync.WaitGroup
 	for i, uid := range known {
-		if !here[uid] {
-			each.Go(func() { d.health.once(string(uid), func() { failures[i] = d.removeDeleted(ctx, uid) }) })
+		if !d.here(claims, uid) {
+			each.Go(func() { d.health.once(string(uid), func() { failures[i] = d.removeClaim(ctx, uid, true) }) })
 		}
 	}
 	each.Wait()
 	return errors.Join(failures...)
 }
 
-// allocated are the claims that are allocated to this node, for pods.
-func (d *driver) allocated(ctx context.Context) (map[types.UID]bool, error) {
+// claims are those of the cluster.
+func (d *driver) claims(ctx context.Context) ([]resourceapi.ResourceClaim, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportEvery)
 	defer cancel()
-	claims, err := d.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
+	all, err := d.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing the claims: %w", err)
 	}
-	here := map[types.UID]bool{}
-	for _, claim := range claims.Items {
-		here[claim.UID] = claim.Status.Allocation != nil && len(claim.Status.ReservedFor) > 0 &&
-			slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
-				return r.Driver == driverName && r.Pool == d.node
-			})
-	}
-	return here, nil
+	return all.Items, nil
 }
 
-// removeDeleted removes what a claim has left, unless it was allocated again while it waited for its turn.
-func (d *driver) removeDeleted(ctx context.Context, uid types.UID) error {
-	defer d.turns.take(func() []string { return d.touches(uid, nil) })()
-	here, err := d.allocated(ctx)
-	if err != nil || here[uid] {
-		return err
-	}
-	klog.FromContext(ctx).Info("Removing the devices of a claim that was deleted", "uid", uid)
-	return d.remove(ctx, uid)
+// here is whether a claim is allocated to this node, for a pod.
+func (d *driver) here(claims []resourceapi.ResourceClaim, uid types.UID) bool {
+	return slices.ContainsFunc(claims, func(c resourceapi.ResourceClaim) bool {
+		return c.UID == uid && c.Status.Allocation != nil && len(c.Status.ReservedFor) > 0 && slices.ContainsFunc(c.Status.Allocation.Devices.Results,
+			func(r resourceapi.DeviceRequestAllocationResult) bool {
+				return r.Driver == driverName && r.Pool == d.node
+			})
+	})
 }
 
 // The condition of a device of a claim, with its reasons, which are those of the events, too.

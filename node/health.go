@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
@@ -61,16 +60,14 @@ func (h *health) once(name string, do func()) {
 	}
 }
 
-// Reasons of events beside those of the condition, and the keys of taints.
+// Reasons of events, the keys of taints, and how often kubelet gets a report.
 const (
-	drifted  = "Drifted"
-	repaired = "Repaired"
-
+	drifted      = "Drifted"
+	repaired     = "Repaired"
 	taintLost    = driverName + "/lost"
 	taintDrifted = driverName + "/drifted"
+	reportEvery  = 10 * time.Second // to kubelet, for which health is unknown after 30 s
 )
-
-const reportEvery = 10 * time.Second // to kubelet, for which health is unknown after 30 s
 
 // keep checks the node in intervals, and reads its GPUs also when it is asked, and publishes what has changed. A check that takes
 // long delays no other, and when the driver stops, what it has begun ends.
@@ -144,16 +141,14 @@ func (d *driver) repair(ctx context.Context) {
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The projects of claims cannot be listed")
 	}
-	names := map[string]bool{}
 	var each sync.WaitGroup
 	for _, one := range all {
-		names[one.name] = true
 		each.Go(func() { d.health.once(one.name, func() { d.repairOne(ctx, one) }) })
 	}
 	each.Wait()
 	d.health.mutex.Lock()
 	defer d.health.mutex.Unlock()
-	maps.DeleteFunc(d.health.broken, func(name, _ string) bool { return !names[name] })
+	maps.DeleteFunc(d.health.broken, func(name, _ string) bool { return !slices.Contains(all, project{d.projects, name}) })
 }
 
 // repairOne repairs a project, and then makes events of it: these wait for the API server, and no claim waits for them.
@@ -220,6 +215,9 @@ func (d *driver) found(p project, why string) bool {
 	if why == "" {
 		delete(d.health.broken, p.name)
 	}
+	if why == "" && before != "" {
+		d.health.owed = append(d.health.owed, p.claims()...)
+	}
 	return why != before
 }
 
@@ -229,17 +227,14 @@ func (d *driver) tell(ctx context.Context, uids []types.UID, kind, reason, text 
 		return
 	}
 	klog.FromContext(ctx).Info(text, "claims", uids, "reason", reason)
-	listing, cancel := context.WithTimeout(ctx, reportEvery)
-	defer cancel()
-	claims, err := d.client.ResourceV1().ResourceClaims("").List(listing, metav1.ListOptions{})
+	claims, err := d.claims(ctx)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Listing the claims")
+		klog.FromContext(ctx).Error(err, "The status of claims is not written")
 		d.health.owe(uids...)
-		return
 	}
 	why, _ := d.unhealthy()
-	for i := range claims.Items {
-		claim := &claims.Items[i]
+	for i := range claims {
+		claim := &claims[i]
 		if !slices.Contains(uids, claim.UID) {
 			continue
 		}
@@ -276,7 +271,10 @@ func (d *driver) unhealthy() (why map[string]string, taints map[string]resourcea
 	for name, text := range broken {
 		c, _ := (project{d.projects, name}).read()
 		for device, at := range placements {
-			if c.has(at) {
+			on := func(s session) bool {
+				return s.Slice == at.slice() && (s.GPU == at.gpu.UUID || s.GPUs > 0 && slices.Contains(c.Host[hostName].GPUs, at.gpu.UUID))
+			}
+			if slices.ContainsFunc(slices.Collect(maps.Values(c.Session)), on) {
 				why[device], taints[device] = text, resourceapi.DeviceTaint{Key: taintDrifted, Effect: resourceapi.DeviceTaintEffectNoSchedule}
 			}
 		}
@@ -290,16 +288,6 @@ func (d *driver) unhealthy() (why map[string]string, taints map[string]resourcea
 	return why, taints
 }
 
-// has is whether a configuration has a session on a placement.
-func (c configuration) has(at placement) bool {
-	for _, s := range c.Session {
-		if s.Slice == at.slice() && (s.GPU == at.gpu.UUID || s.GPUs > 0 && slices.Contains(c.Host[hostName].GPUs, at.gpu.UUID)) {
-			return true
-		}
-	}
-	return false
-}
-
 // published is what the node publishes now.
 func (d *driver) published() resourceslice.DriverResources {
 	_, taints := d.unhealthy()
@@ -311,11 +299,10 @@ func (d *driver) published() resourceslice.DriverResources {
 // WatchHealthStatus tells kubelet which devices are not as they should be.
 func (d *driver) WatchHealthStatus(ctx context.Context, reports chan<- kubeletplugin.DeviceHealthReport) error {
 	for {
-		report := d.healthReport()
 		select {
 		case <-ctx.Done():
 			return nil
-		case reports <- report:
+		case reports <- d.healthReport():
 		}
 		select {
 		case <-ctx.Done():

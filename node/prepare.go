@@ -260,11 +260,7 @@ func (p project) without(ctx context.Context, uid types.UID) error {
 func (p projects) known() (all []types.UID, err error) {
 	found, err := p.all()
 	for _, one := range found {
-		for _, uid := range one.claims() {
-			if uidForm.MatchString(string(uid)) {
-				all = append(all, uid)
-			}
-		}
+		all = append(all, one.claims()...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all), err

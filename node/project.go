@@ -198,10 +198,11 @@ func (p projects) all() (all []project, err error) {
 
 // claims are the UIDs of the claims that a project has sessions of, also if its configuration no longer has them.
 func (p project) claims() (all []types.UID) {
-	if uid, of := strings.CutPrefix(p.name, ofClaim); of {
-		return []types.UID{types.UID(uid)}
+	text := p.name + "-0 "
+	if strings.HasPrefix(p.name, ofGPU) {
+		text = p.text()
 	}
-	for _, name := range sessionForm.FindAllStringSubmatch(p.text(), -1) {
+	for _, name := range sessionForm.FindAllStringSubmatch(text, -1) {
 		all = append(all, types.UID(name[1]))
 	}
 	slices.Sort(all)

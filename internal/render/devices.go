@@ -59,7 +59,9 @@ var DeviceLines = map[string]func(io.Writer, DevicesView){
 	},
 	"devcontainer": func(w io.Writer, v DevicesView) {
 		for _, o := range v {
-			fmt.Fprintf(w, "\"runArgs\": [\"--device\", %s] // %s\n", quotedJSON(o.Device), o.Session.Address.Short())
+			env := maps.Clone(o.Env) // docker exec, which starts every program there, gives the device's variables to none
+			delete(env, resource.DeviceDigest)
+			fmt.Fprintf(w, "\"runArgs\": [\"--device\", %s], \"containerEnv\": %s // %s\n", quotedJSON(o.Device), quotedJSON(env), o.Session.Address.Short())
 		}
 	},
 	"podman": func(w io.Writer, v DevicesView) {
@@ -111,10 +113,10 @@ func commaSeparated(values []string) string {
 	return terminal.ShellWord(strings.TrimSuffix(record.String(), "\n"))
 }
 
-func quotedJSON(s string) string {
-	b, err := json.Marshal(s)
+func quotedJSON[T string | map[string]string](v T) string {
+	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // a string cannot fail
+		panic(err) // strings cannot fail
 	}
 	return string(b)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/place"
-	"cosplay/internal/resource"
 )
 
 // extended is what users write before a target: limits: {cosplay.dev/rtx-2060: 1}.
@@ -37,7 +35,8 @@ func classes() (all []*resourceapi.DeviceClass) {
 		class := newClass("cosplay-"+t.Key, selector("device.driver == %q && [device.attributes[%q]].exists(g, %s)", driverName, driverName, strings.Join(places, " || ")))
 		class.Spec.ExtendedResourceName = new(extended + t.Key)
 		class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
-			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: driverName, Parameters: runtime.RawExtension{Raw: targetParameters(t)}}}}}
+			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: driverName, Parameters: runtime.RawExtension{
+				Raw: encoded(parameters{APIVersion: apiVersion, Kind: kind, Target: t.Key})}}}}}
 		all = append(all, class)
 	}
 	return all
@@ -53,16 +52,6 @@ func newClass(name string, by resourceapi.DeviceSelector) *resourceapi.DeviceCla
 
 func selector(format string, args ...any) resourceapi.DeviceSelector {
 	return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: fmt.Sprintf(format, args...)}}
-}
-
-// targetParameters are those for a target, without spaces: the API server writes them so, and a patch of a class that has
-// others would be a change.
-func targetParameters(t resource.Target) []byte {
-	raw, err := json.Marshal(parameters{APIVersion: apiVersion, Kind: kind, Target: t.Key})
-	if err != nil {
-		panic(err) // texts only
-	}
-	return raw
 }
 
 // printClasses writes the device classes as YAML, for kubectl apply.

@@ -56,16 +56,21 @@ func (d *driver) placements() map[string]placement {
 // PrepareResourceClaims prepares claims beside each other: what one waits for, or why it fails, concerns no other.
 func (d *driver) PrepareResourceClaims(ctx context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
 	results := make([]kubeletplugin.PrepareResult, len(claims))
-	var all sync.WaitGroup
-	for i, claim := range claims {
-		all.Go(func() { results[i] = d.prepareClaim(ctx, claim) })
-	}
-	all.Wait()
+	together(claims, func(i int, claim *resourceapi.ResourceClaim) { results[i] = d.prepareClaim(ctx, claim) })
 	prepared := map[types.UID]kubeletplugin.PrepareResult{}
 	for i, claim := range claims {
 		prepared[claim.UID] = results[i]
 	}
 	return prepared, nil
+}
+
+// together does something with each of all, and waits until that is done.
+func together[T any](all []T, do func(int, T)) {
+	var each sync.WaitGroup
+	for i, one := range all {
+		each.Go(func() { do(i, one) })
+	}
+	each.Wait()
 }
 
 func (d *driver) prepareClaim(ctx context.Context, claim *resourceapi.ResourceClaim) (result kubeletplugin.PrepareResult) {
@@ -144,15 +149,11 @@ func (d *driver) wanted(claim *resourceapi.ResourceClaim) (all []wanted, err err
 // UnprepareResourceClaims removes what was prepared for claims, which may be deleted already.
 func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
 	failed := make([]error, len(claims))
-	var all sync.WaitGroup
-	for i, claim := range claims {
-		all.Go(func() {
-			start := time.Now()
-			failed[i] = d.removeClaim(ctx, claim.UID, false)
-			counted(removing, start, failed[i])
-		})
-	}
-	all.Wait()
+	together(claims, func(i int, claim kubeletplugin.NamespacedObject) {
+		start := time.Now()
+		failed[i] = d.removeClaim(ctx, claim.UID, false)
+		counted(removing, start, failed[i])
+	})
 	d.health.ask()
 	removed := map[types.UID]error{}
 	for i, claim := range claims {
@@ -194,13 +195,11 @@ func (d *driver) sweep(ctx context.Context) error {
 		return err
 	}
 	failures := make([]error, len(known))
-	var each sync.WaitGroup
-	for i, uid := range known {
+	together(known, func(i int, uid types.UID) {
 		if !d.here(claims, uid) {
-			each.Go(func() { d.health.once(string(uid), func() { failures[i] = d.removeClaim(ctx, uid, true) }) })
+			d.health.once(string(uid), func() { failures[i] = d.removeClaim(ctx, uid, true) })
 		}
-	}
-	each.Wait()
+	})
 	return errors.Join(failures...)
 }
 
@@ -263,12 +262,17 @@ func (d *driver) report(ctx context.Context, claim *resourceapi.ResourceClaim, a
 
 // figures are what a claim's status has of a session.
 func figures(s public.SessionStatus) []byte {
-	raw, err := json.Marshal(map[string]any{
+	return encoded(map[string]any{
 		"target": s.Target, "memoryMiB": s.MemoryMiB, "slice": s.SliceUUID, "clockMHz": s.Fit.ClockMHz,
 		"fp32Ratio": s.Fit.FP32Ratio, "bandwidthRatio": s.Fit.BandwidthRatio,
 	})
+}
+
+// encoded is texts and numbers as JSON, without spaces: the API server writes it so, and a patch with others would be a change.
+func encoded(v any) []byte {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // texts and numbers only
+		panic(err)
 	}
 	return raw
 }

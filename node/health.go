@@ -141,11 +141,7 @@ func (d *driver) repair(ctx context.Context) {
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The projects of claims cannot be listed")
 	}
-	var each sync.WaitGroup
-	for _, one := range all {
-		each.Go(func() { d.health.once(one.name, func() { d.repairOne(ctx, one) }) })
-	}
-	each.Wait()
+	together(all, func(_ int, one project) { d.health.once(one.name, func() { d.repairOne(ctx, one) }) })
 	d.health.mutex.Lock()
 	defer d.health.mutex.Unlock()
 	maps.DeleteFunc(d.health.broken, func(name, _ string) bool { return !slices.Contains(all, project{d.projects, name}) })

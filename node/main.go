@@ -47,16 +47,13 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
+	run := o.serve
 	if flag.Arg(0) == "classes" {
-		if err := printClasses(os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "cosplay-node:", err)
-			os.Exit(1)
-		}
-		return
+		run = func(context.Context) error { return printClasses(os.Stdout) }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := o.serve(ctx); err != nil {
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "cosplay-node:", err)
 		os.Exit(1)
 	}

@@ -215,15 +215,9 @@ func (p projects) gpus(ctx context.Context) ([]public.ExportedGPU, error) {
 	if err := node.write(p.host(), nil); err != nil {
 		return nil, err
 	}
-	out, err := node.run(ctx, "host", "export", hostName)
-	if err != nil {
-		return nil, err
-	}
 	var host public.HostExport
-	if err := json.Unmarshal(out, &host); err != nil {
-		return nil, fmt.Errorf("reading the GPUs of the node: %w", err)
-	}
-	return host.GPUs, nil
+	err := node.ask(ctx, &host, "host", "export", hostName)
+	return host.GPUs, err
 }
 
 // remember keeps what was read of the GPUs, and adds those that claims have and that the driver no longer reports: a driver that

@@ -75,15 +75,10 @@ const (
 // resources are what the node publishes: for each GPU a set of counters, one for each memory slice and one for the compute
 // slices, which its placements consume. taints are those of devices, by name; sharing is how claims share a GPU, by its UUID.
 func resources(node string, gpus []public.ExportedGPU, sharing func(gpu string) string, taints map[string]resourceapi.DeviceTaint) resourceslice.DriverResources {
-	var counted []resourceslice.Slice
+	var counters, devicesOf []resourceslice.Slice
 	var sets []resourceapi.CounterSet
 	for _, g := range gpus {
 		sets = append(sets, resourceapi.CounterSet{Name: setOf(g), Counters: placement{gpu: g}.consumes()})
-	}
-	for some := range slices.Chunk(sets, maxSets) {
-		counted = append(counted, resourceslice.Slice{SharedCounters: some})
-	}
-	for _, g := range gpus {
 		var devices []resourceapi.Device
 		for _, p := range placementsOf(g) {
 			one := p.device(sharing(g.UUID))
@@ -93,10 +88,13 @@ func resources(node string, gpus []public.ExportedGPU, sharing func(gpu string) 
 			devices = append(devices, one)
 		}
 		for some := range slices.Chunk(devices, maxDevices) {
-			counted = append(counted, resourceslice.Slice{Devices: some})
+			devicesOf = append(devicesOf, resourceslice.Slice{Devices: some})
 		}
 	}
-	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{node: {Slices: counted}}}
+	for some := range slices.Chunk(sets, maxSets) {
+		counters = append(counters, resourceslice.Slice{SharedCounters: some})
+	}
+	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{node: {Slices: append(counters, devicesOf...)}}}
 }
 
 // setOf is the name of a GPU's counters, with which the names of its devices begin.

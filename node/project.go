@@ -264,10 +264,8 @@ func (p project) run(ctx context.Context, args ...string) ([]byte, error) {
 	c.Stdout, c.Stderr = &out, &said
 	err := c.Run()
 	lastRun.Store(time.Now().Unix())
-	if p.sharing == "mps" {
-		if failed := keepDaemons(); failed != nil {
-			klog.FromContext(ctx).Error(failed, "The control daemons of MPS end with the driver")
-		}
+	if failed := keepDaemons(); failed != nil {
+		klog.FromContext(ctx).Error(failed, "The control daemons of MPS end with the driver")
 	}
 	if err != nil {
 		return out.Bytes(), fmt.Errorf("cosplay %s: %w: %s", args[0], cmp.Or(ctx.Err(), err), reason(out.String(), said.String()))

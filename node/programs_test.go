@@ -65,7 +65,7 @@ func processes(t *testing.T, program string) (all []int) {
 	check(t, err)
 	for _, file := range found {
 		line, _ := os.ReadFile(file)
-		if name, _, _ := strings.Cut(string(line), "\x00"); filepath.Base(name) == program {
+		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.HasPrefix(words[strings.LastIndexByte(words[:strings.IndexByte(words+" ", ' ')], '/')+1:], program+" ") {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			check(t, err)
 			all = append(all, pid)
@@ -74,7 +74,7 @@ func processes(t *testing.T, program string) (all []int) {
 	return all
 }
 
-const mpsControl = "nvidia-cuda-mps-control"
+const mpsControl = "nvidia-cuda-mps-control -d" // not one that asks a daemon
 
 // mps: two claims share a GPU by MPS: one control daemon of NVIDIA's, whose folder both pods have. No GPU is there, so what its
 // clients get of the GPU is what the simulator says.

@@ -151,7 +151,7 @@ func (p project) change(ctx context.Context, command string) error {
 	_, err := p.run(ctx, command, "--auto-approve")
 	var exit *exec.ExitError
 	if err == nil || errors.As(err, &exit) && exit.ExitCode() == 1 {
-		_ = os.WriteFile(p.file(".ended"), boot(), 0o600) // without it, the project is applied once more
+		_ = os.WriteFile(p.file(".ended"), boot(), 0o600) //nolint:forbidigo // without the whole of it, the project is applied once more
 	}
 	return err
 }

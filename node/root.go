@@ -88,7 +88,7 @@ func keepDaemons() (err error) {
 		processes, _ := os.ReadFile(filepath.Join(hierarchy, path, "cgroup.procs")) // none of a hierarchy that is not mounted
 		for pid := range strings.FieldsSeq(string(processes)) {
 			if name, _ := os.ReadFile(filepath.Join("/proc", pid, "comm")); strings.HasPrefix(string(name), "nvidia-cuda-mps") {
-				err = errors.Join(err, os.WriteFile(filepath.Join(hierarchy, "cgroup.procs"), []byte(pid), 0))
+				err = errors.Join(err, os.WriteFile(filepath.Join(hierarchy, "cgroup.procs"), []byte(pid), 0)) //nolint:forbidigo // of the kernel
 			}
 		}
 	}

@@ -756,6 +756,14 @@ def gradients_of_functions():
         assert "PairBackward returned an invalid gradient at index 0 - expected device cuda:1 but got cpu" in str(error), error
     else:
         raise AssertionError("a gradient of the host for a tensor of a device")
+    result = Pair.apply(x, None)[0]
+    result.register_hook(lambda gradient: gradient.cpu())
+    try:
+        result.sum().backward()
+    except RuntimeError as error:
+        assert "changed the device of a gradient: expected cuda:1 but got cpu" in str(error), error
+    else:
+        raise AssertionError("a hook's gradient of the host for a result on a device")
 
 
 @case

@@ -12,7 +12,7 @@ from .storages import CPU, OPEN
 
 def install(torch, devices, mode, session, capability):
     autograd(torch, devices)
-    functions(torch, devices)
+    functions(torch, devices, session["compute"] != "shapes")
     inference(torch)
     optimizers(torch, devices)
     bf16(torch, capability)
@@ -130,7 +130,7 @@ def autograd(torch, devices):
         script_as(torch, original, getattr(torch.autograd, name), name)
 
 
-def functions(torch, devices):
+def functions(torch, devices, values):
     """A Function of the program gets zeros for a result that has no gradient: they are on the device of the result. The gradients that
     it returns have to be on the devices of its operands."""
     module, Tensor, tag_of = torch.autograd.function, torch.Tensor, devices.tag_of
@@ -157,6 +157,8 @@ def functions(torch, devices):
             return gradient
         if place(gradient) == OPEN:
             return devices.put(gradient, wanted)
+        if values and gradient.layout == torch.strided and bool(gradient.ne(0).any()):
+            raise RuntimeError("a hook has changed the device of a gradient: expected %s but got %s" % (devices.device(wanted), gradient.device))
         return torch.zeros(gradient.shape, dtype=gradient.dtype, device=devices.device(wanted))
 
     def returned(self, gradient, at, wanted):

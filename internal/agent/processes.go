@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"cosplay/internal/pattern"
+	"cosplay/internal/proc"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 )
@@ -21,7 +21,7 @@ func identify(p *resource.Process, root string) {
 		return
 	}
 	p.Marks = containers(root, p.PID)
-	for pid, n := p.PID, 0; pid > 1 && n < generations; pid, n = parent(root, pid), n+1 {
+	for pid, n := p.PID, 0; pid > 1 && n < generations; pid, n = proc.Parent(root, pid), n+1 {
 		own, err := marking(root, pid)
 		if err != nil {
 			break
@@ -61,27 +61,15 @@ func containers(root string, pid int) []string {
 // marking are the variables of a process that say in which session it runs: the first folder of its loader, the folder of
 // its MPS daemon, its CDI device. The environment of other users' processes is not readable: they run in no session of this user.
 func marking(root string, pid int) (all []string, err error) {
-	environment, err := os.ReadFile(filepath.Join(root, strconv.Itoa(pid), "environ"))
-	for variable := range bytes.SplitSeq(environment, []byte{0}) {
-		switch name, value, _ := strings.Cut(string(variable), "="); name {
+	environment, err := proc.Environment(root, pid)
+	for _, variable := range environment {
+		switch name, value, _ := strings.Cut(variable, "="); name {
 		case resource.LoaderVariable:
 			first, _, _ := strings.Cut(value, ":")
 			all = append(all, name+"="+first)
 		case resource.PipeVariable, resource.DeviceVariable:
-			all = append(all, string(variable))
+			all = append(all, variable)
 		}
 	}
 	return all, err
-}
-
-// parent is the pid of the parent of a process; 0 if unknown.
-func parent(root string, pid int) int {
-	stat := processFile(root, pid, "stat")
-	// The name is in brackets, and may contain brackets: "12 (a) b) S 11 ...".
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0
-	}
-	id, _ := strconv.Atoi(string(fields[1]))
-	return id
 }

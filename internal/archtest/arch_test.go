@@ -56,6 +56,7 @@ var reads = map[string]string{
 	"internal/ledger":               "the ledger of a host",
 	"internal/machine":              "who runs cosplay, and their ssh keys; which session folders exist",
 	"internal/mps":                  "the MPS daemons and their folders",
+	"internal/proc":                 "what the kernel shows of processes",
 	"internal/project":              "the configuration, values of variables, the states and journals that are named",
 	"internal/recovery":             "which files of a state are left",
 	"internal/render":               "the terminal",
@@ -69,7 +70,7 @@ var reads = map[string]string{
 
 // procs are the packages that read /proc or /sys, of other processes above all.
 var procs = []string{"internal/agent", "internal/cdi", "internal/durable", "internal/initd/account", "internal/initd/boot", "internal/initd/launch",
-	"internal/mps", runtimes}
+	"internal/mps", "internal/proc", runtimes}
 
 // runtimes stands for all packages that are a runtime, so that another one needs no line here.
 const runtimes = "internal/runtime/*"
@@ -147,7 +148,7 @@ func TestReads(t *testing.T) {
 
 // readsProc reports whether a package has a path in /proc or /sys among its strings.
 func readsProc(t *testing.T, p goPackage) bool {
-	return has(t, p, func(n ast.Node) bool {
+	return slices.Contains(p.Imports, module+"internal/proc") || has(t, p, func(n ast.Node) bool {
 		s, is := n.(*ast.BasicLit)
 		return is && s.Kind == token.STRING && procPath.MatchString(s.Value)
 	})

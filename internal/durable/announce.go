@@ -1,8 +1,8 @@
 package durable
 
 import (
-	"bytes"
 	"context"
+	"cosplay/internal/proc"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -192,22 +192,14 @@ func Runs(process string, since time.Time) bool {
 
 // startOf returns when a process started, in ticks since the boot. A zombie counts as ended.
 func startOf(pid int) (string, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if errors.Is(err, unix.ESRCH) {
-		err = fs.ErrNotExist
+	stat, err := proc.StatOf(proc.Root, pid)
+	if err == nil && stat.Ended() {
+		err = errEnded
 	}
 	if err != nil {
 		return "", err
 	}
-	// The name, in brackets, may contain any character. The state follows it, and start is the 22nd field.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return "", fmt.Errorf("/proc/%d/stat is too short", pid)
-	}
-	if fields[0][0] == 'Z' {
-		return "", errEnded
-	}
-	return string(fields[19]), nil
+	return stat.Start(), nil
 }
 
 var errEnded = errors.New("the process has ended")

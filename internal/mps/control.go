@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"cosplay/internal/proc"
 	"cosplay/internal/resource"
 )
 
@@ -68,36 +69,26 @@ const (
 
 // processes are those of MPS on this machine. Commands to a daemon are not among them.
 func processes() (all []process) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
+	_ = proc.Each(func(pid int) {
 		read := func(name string) string {
-			data, _ := os.ReadFile(filepath.Join("/proc", e.Name(), name)) // it may have ended
+			data, _ := os.ReadFile(filepath.Join(proc.Root, strconv.Itoa(pid), name)) // it may have ended
 			return string(data)
 		}
 		if strings.TrimSpace(read("comm")) != kernelName {
-			continue
+			return
 		}
+		environ, _ := proc.Environment(proc.Root, pid) // first: a program that just starts has no words before either
 		words := strings.Split(strings.TrimRight(read("cmdline"), "\x00"), "\x00")
 		p := process{pid: pid, control: filepath.Base(words[0]) == resource.MPSControl}
 		if p.control && len(words) == 1 || !p.control && filepath.Base(words[0]) != serverName {
-			continue
+			return
 		}
-		if environ := strings.Split(read("environ"), "\x00"); len(environ) > 1 {
-			p.pipe, p.visible = variable(environ, resource.PipeVariable), variable(environ, visibleVariable)
+		if len(environ) > 0 {
+			p.pipe, p.visible = cmp.Or(variable(environ, resource.PipeVariable), defaultPipe), variable(environ, visibleVariable)
 			p.blind = slices.Contains(environ, visibleVariable+"=")
-			if p.pipe == "" {
-				p.pipe = defaultPipe
-			}
 		}
 		all = append(all, p)
-	}
+	})
 	return all
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cosplay/internal/proc"
 	"cosplay/internal/prose"
 	"cosplay/internal/runtime"
 )
@@ -106,7 +107,7 @@ func (c container) join(name string, kind int) error {
 
 // sameUsers refuses a container with a user namespace, which no program with threads can enter.
 func (c container) sameUsers() error {
-	own, err := os.Readlink(proc + "/self/ns/user")
+	own, err := os.Readlink(proc.Root + "/self/ns/user")
 	its, failed := os.Readlink(c.file("ns/user"))
 	if err := errors.Join(err, failed); err != nil {
 		return err

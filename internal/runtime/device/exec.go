@@ -18,12 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/initd"
+	"cosplay/internal/proc"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
-
-const proc = "/proc"
 
 // A container is a set of processes that see the same files, as the kernel shows it.
 type container struct {
@@ -98,31 +97,24 @@ func (r Runtime) earlier(session string, all []container) []container {
 		if !removed && (now.Digest == "" || folder == nil || !os.SameFile(c.folder, folder)) {
 			return false
 		}
-		environment, _ := os.ReadFile(c.file("environ"))
-		variables := strings.Split(string(environment), "\x00")
+		variables, _ := proc.Environment(proc.Root, c.pid)
 		return slices.Contains(variables, mark(session)) && (removed || !slices.Contains(variables, resource.DeviceDigest+"="+now.Digest))
 	})
 }
 
 // containers are those that have something where devices mount a session's folder.
 func containers() (all []container, err error) {
-	entries, err := os.ReadDir(proc)
-	if err != nil {
-		return nil, fmt.Errorf("listing the processes: %w", err)
-	}
 	within := map[int]container{}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			if c := (container{pid: pid}); c.look() {
-				within[pid] = c
-			}
+	err = proc.Each(func(pid int) {
+		if c := (container{pid: pid}); c.look() {
+			within[pid] = c
 		}
-	}
+	})
 	known := map[string]bool{}
 	for _, pid := range slices.Sorted(maps.Keys(within)) {
 		c := within[pid]
 		// A process that one of the container has started is the container's, whatever namespaces it has made.
-		if parent, is := within[c.parent()]; is && os.SameFile(parent.folder, c.folder) {
+		if parent, is := within[proc.Parent(proc.Root, pid)]; is && os.SameFile(parent.folder, c.folder) {
 			continue
 		}
 		of := c.folder.Sys().(*syscall.Stat_t)
@@ -131,7 +123,7 @@ func containers() (all []container, err error) {
 			all = append(all, c)
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // look finds what a process sees where a device mounts a session's folder. No link of the container is followed: it could
@@ -156,7 +148,7 @@ func (c *container) look() bool {
 // space is what the processes of a container have in common: its PID namespace, or its mount namespace where it sees the
 // host's processes.
 func (c container) space() string {
-	own, _ := os.Readlink(proc + "/self/ns/pid")
+	own, _ := os.Readlink(proc.Root + "/self/ns/pid")
 	its, _ := os.Readlink(c.file("ns/pid"))
 	if its == own {
 		its, _ = os.Readlink(c.file("ns/mnt"))
@@ -164,20 +156,14 @@ func (c container) space() string {
 	return its
 }
 
-func (c container) parent() int {
-	status, _ := os.ReadFile(c.file("status"))
-	_, rest, _ := strings.Cut(string(status), "PPid:")
-	line, _, _ := strings.Cut(rest, "\n")
-	pid, _ := strconv.Atoi(strings.TrimSpace(line))
-	return pid
-}
-
 // file is the path of what the kernel shows of a container's first process.
-func (c container) file(name string) string { return filepath.Join(proc, strconv.Itoa(c.pid), name) }
+func (c container) file(name string) string {
+	return filepath.Join(proc.Root, strconv.Itoa(c.pid), name)
+}
 
 // run runs a program in a container, and returns its exit code.
 func (c container) run(ctx context.Context, p runtime.Program, s runtime.Streams) (int, error) {
-	environment, err := os.ReadFile(c.file("environ"))
+	environment, err := proc.Environment(proc.Root, c.pid)
 	if err != nil {
 		return 1, err
 	}
@@ -186,7 +172,7 @@ func (c container) run(ctx context.Context, p runtime.Program, s runtime.Streams
 	command.WaitDelay = runtime.KillAfter
 	command.Dir = cmp.Or(p.Dir, "/")
 	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
-	command.Env = strings.Split(strings.TrimRight(string(environment), "\x00"), "\x00")
+	command.Env = environment
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		command.Env = append(command.Env, name+"="+p.Env[name])
 	}

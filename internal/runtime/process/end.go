@@ -1,12 +1,10 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/proc"
+	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
 
@@ -38,33 +38,24 @@ func (r Runtime) programs(session string) ([]int, error) {
 
 // running are the pids of the programs of all sessions: those whose loader looks into a session's folder first.
 func (r Runtime) running() (map[string][]int, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("listing the processes: %w", err)
-	}
 	all := map[string][]int{}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			if session := r.sessionOf(pid); session != "" {
-				all[session] = append(all[session], pid)
-			}
+	err := proc.Each(func(pid int) {
+		if session := r.sessionOf(pid); session != "" {
+			all[session] = append(all[session], pid)
 		}
-	}
-	return all, nil
+	})
+	return all, err
 }
 
 // sessionOf is the session to which a process belongs, or "". The environment of another user's process is not
 // readable, and it belongs to none; nor does one that has ended and is not reaped yet.
 func (r Runtime) sessionOf(pid int) string {
-	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return ""
-	}
-	mark := []byte("LD_LIBRARY_PATH=" + filepath.Clean(r.Folders) + "/")
-	for variable := range bytes.SplitSeq(environment, []byte{0}) {
-		if rest, marked := bytes.CutPrefix(variable, mark); marked {
-			first, _, _ := bytes.Cut(rest, []byte(":"))
-			if session, is := strings.CutSuffix(string(first), "/"+disguise.LibraryDir); is {
+	environment, _ := proc.Environment(proc.Root, pid)
+	mark := resource.LoaderVariable + "=" + filepath.Clean(r.Folders) + "/"
+	for _, variable := range environment {
+		if rest, marked := strings.CutPrefix(variable, mark); marked {
+			first, _, _ := strings.Cut(rest, ":")
+			if session, is := strings.CutSuffix(first, "/"+disguise.LibraryDir); is {
 				return session
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -16,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"cosplay/internal/proc"
 	"cosplay/internal/resource"
 )
@@ -23,23 +26,86 @@ import (
 // answerTime is how long a daemon may take to answer a command.
 const answerTime = 3 * time.Second
 
-// ask gives commands to the daemon of a folder, and returns the lines of its answer. A daemon that does not run or does
-// not answer is an error. The daemon does not report that it does not know a command.
-func ask(ctx context.Context, program string, m resource.MPS, commands ...string) ([]string, error) {
+// ask gives commands to the daemon of a folder, and returns the lines of its answer, and which share of the multiprocessors
+// programs get by default, in percent: that is asked last, and shows that the answer is complete. A daemon that does not run or does
+// not answer is an error. The daemon does not report that it does not know a command. Commands are given again where
+// another program than cosplay asks at the same time, so they must do the same when they are given twice.
+func ask(ctx context.Context, program string, m resource.MPS, commands ...string) (lines []string, percent float64, err error) {
+	done, err := turn(ctx, m)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
 	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	command := exec.CommandContext(limited, program)
+	for {
+		lines, err := askOnce(limited, program, m, append(commands, "get_default_active_thread_percentage")...)
+		if last := len(lines) - 1; err == nil && last >= 0 {
+			if percent, failed := strconv.ParseFloat(lines[last], 64); failed == nil {
+				return lines[:last], percent, nil
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, 0, ctx.Err()
+		case limited.Err() != nil:
+			return nil, 0, fmt.Errorf("it does not answer %s within %s", commands[0], answerTime)
+		case err != nil && !strings.HasPrefix(err.Error(), "Cannot send command"):
+			return nil, 0, err
+		}
+		time.Sleep(pollEvery)
+	}
+}
+
+// turn waits until nothing else of cosplay asks the daemon of a folder: of several that ask at once, NVIDIA's program
+// refuses some, says to some that there is no daemon, and gives some an empty answer without an error. The lock is on the
+// pipe folder.
+func turn(ctx context.Context, m resource.MPS) (done func(), err error) {
+	dir, err := os.Open(m.Pipes())
+	if errors.Is(err, fs.ErrNotExist) {
+		return func() {}, nil // no daemon runs there
+	}
+	if err != nil {
+		return nil, err
+	}
+	for over := time.Now().Add(turnTime); ; time.Sleep(pollEvery / 4) {
+		switch err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case err == nil:
+			return func() { dir.Close() }, nil
+		case ctx.Err() != nil:
+			return nil, errors.Join(ctx.Err(), dir.Close())
+		case time.Now().After(over):
+			return nil, errors.Join(errBusy, dir.Close())
+		}
+	}
+}
+
+// turnTime is longer than several others take that ask a daemon which does not answer.
+const turnTime = 5 * answerTime
+
+var errBusy = errors.New("other commands of cosplay have asked it for a long time and are not answered")
+
+// quit asks the daemon of a folder to end.
+func quit(ctx context.Context, program string, m resource.MPS) error {
+	done, err := turn(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer done()
+	limited, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	_, err = askOnce(limited, program, m, "quit")
+	return err
+}
+
+// askOnce gives commands to the daemon of a folder, and returns the lines that it wrote.
+func askOnce(ctx context.Context, program string, m resource.MPS, commands ...string) ([]string, error) {
+	command := exec.CommandContext(ctx, program)
 	command.Dir, command.Env = "/", environment(m)
 	command.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
 	var out, complaint bytes.Buffer
 	command.Stdout, command.Stderr = &out, &complaint
-	err := command.Run()
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case limited.Err() != nil:
-		return nil, fmt.Errorf("it does not answer %s within %s", commands[0], answerTime)
-	case err != nil:
+	if command.Run() != nil {
 		return nil, errors.New(strings.TrimSpace(out.String() + complaint.String()))
 	}
 	return strings.Fields(out.String()), nil

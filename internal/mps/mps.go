@@ -178,7 +178,11 @@ func (s Service) Run(ctx context.Context, uuid string, want resource.MPS) error 
 		return prose.Advice{What: "there is no " + resource.MPSControl, Fix: resource.InstallMPS}
 	}
 	others := func(p process) bool { return p.control && p.visible != uuid }
-	if _, err := ask(ctx, program, want, "get_server_list"); err != nil || slices.ContainsFunc(using(want), others) {
+	_, _, silent := ask(ctx, program, want, "get_server_list")
+	if errors.Is(silent, errBusy) {
+		return fmt.Errorf("asking the MPS control daemon: %w", silent)
+	}
+	if silent != nil || slices.ContainsFunc(using(want), others) {
 		if err := s.start(ctx, program, uuid, want); err != nil {
 			return fmt.Errorf("starting the MPS control daemon: %w", err)
 		}
@@ -210,7 +214,7 @@ func (s Service) start(ctx context.Context, program, uuid string, want resource.
 		return prose.Advice{What: fmt.Sprintf("%s -d: %v %s", resource.MPSControl, err, strings.TrimSpace(string(text))), Fix: "read " + filepath.Join(want.Logs(), "control.log")}
 	}
 	return wait(ctx, func() error {
-		_, err := ask(ctx, program, want, "get_server_list")
+		_, _, err := ask(ctx, program, want, "get_server_list")
 		return err
 	})
 }
@@ -267,10 +271,8 @@ func end(ctx context.Context, m resource.MPS) error {
 		}
 		return nil
 	}
-	if program := Program(); program != "" && ended() != nil {
-		if _, err := ask(ctx, program, m, "quit"); err == nil {
-			_ = wait(ctx, ended) // else by force
-		}
+	if program := Program(); program != "" && ended() != nil && quit(ctx, program, m) == nil {
+		_ = wait(ctx, ended) // else by force
 	}
 	for _, p := range using(m) {
 		_ = syscall.Kill(p.pid, syscall.SIGKILL)
@@ -296,7 +298,7 @@ func set(ctx context.Context, program string, want resource.MPS) error {
 	for device := range want.Devices() {
 		commands = append(commands, fmt.Sprintf("set_default_device_pinned_mem_limit %d %dM", device, want.MemoryMiB))
 	}
-	servers, err := ask(ctx, program, want, "get_server_list")
+	servers, _, err := ask(ctx, program, want, "get_server_list")
 	if err != nil {
 		return err
 	}
@@ -306,7 +308,7 @@ func set(ctx context.Context, program string, want resource.MPS) error {
 			commands = append(commands, fmt.Sprintf("set_active_thread_percentage %s %d", pid, want.Percent))
 		}
 	}
-	if _, err := ask(ctx, program, want, commands...); err != nil {
+	if _, _, err := ask(ctx, program, want, commands...); err != nil {
 		return err
 	}
 	now := resource.MPSDaemon{MPS: resource.MPS{Folder: want.Folder}, Running: true}
@@ -323,18 +325,16 @@ func set(ctx context.Context, program string, want resource.MPS) error {
 // defaults are the limits of a daemon for programs that set none. Of different limits of its devices, memoryMiB is the
 // least.
 func defaults(ctx context.Context, program, folder string, devices int) (percent, memoryMiB int, err error) {
-	commands := []string{"get_default_active_thread_percentage"}
+	var commands []string
 	for device := range devices {
 		commands = append(commands, fmt.Sprintf("get_default_device_pinned_mem_limit %d", device))
 	}
-	lines, err := ask(ctx, program, resource.MPS{Folder: folder}, commands...)
+	lines, share, err := ask(ctx, program, resource.MPS{Folder: folder}, commands...)
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, line := range lines {
-		if whole, err := strconv.ParseFloat(line, 64); err == nil {
-			percent = int(whole)
-		} else if n, err := strconv.Atoi(strings.TrimRight(line, "GM")); err == nil {
+		if n, err := strconv.Atoi(strings.TrimRight(line, "GM")); err == nil {
 			if strings.HasSuffix(line, "G") {
 				n *= 1024
 			}
@@ -343,5 +343,5 @@ func defaults(ctx context.Context, program, folder string, devices int) (percent
 			}
 		}
 	}
-	return percent, memoryMiB, nil
+	return int(share), memoryMiB, nil
 }

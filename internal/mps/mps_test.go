@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -318,5 +319,32 @@ func TestSilentDaemons(t *testing.T) {
 		if silent := d.Silent != ""; silent == strings.HasSuffix(d.Folder, "sound") {
 			t.Errorf("%+v", d)
 		}
+	}
+}
+
+// TestAskedAtOnce: the daemon answers one command at a time. Others that ask it meanwhile get the whole answer, and it is
+// not taken for one that does not answer, which would end the programs that it serves.
+func TestAskedAtOnce(t *testing.T) {
+	s, m := real(t)
+	run(t, s, m)
+	first := pid(t, m)
+	var asking sync.WaitGroup
+	for range 8 {
+		asking.Go(func() {
+			for range 5 {
+				if all, err := s.Read(t.Context()); err != nil {
+					t.Error(err)
+				} else if d, _ := all.Daemon(m.Folder); !d.Has(m) {
+					t.Errorf("it is read as %+v", d)
+				}
+				if err := s.Run(t.Context(), gpu, m); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	if pid(t, m) != first {
+		t.Error("the daemon was started again")
 	}
 }

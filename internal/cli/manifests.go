@@ -66,6 +66,5 @@ func (inv *invocation) clustersView(c *project.ClusterPlan) *render.ClustersView
 	if c == nil {
 		return nil
 	}
-	return &render.ClustersView{Live: c.Live, Plan: c.Plan, Next: inv.flags(),
-		Node: func(gpu resource.GPUKey) string { return c.Fleet.Worlds[gpu.Host].GPU(gpu.UUID).Node }}
+	return &render.ClustersView{Live: c.Live, Plan: c.Plan, Next: inv.flags()}
 }

@@ -95,7 +95,7 @@ func (w *World) add(g GPU, key string) {
 
 // read is the GPU as if its driver had been asked, with the placements that sessions have or can get.
 func (g *GPU) read(host, key string, index int) resource.GPU {
-	gpu := resource.GPU{Host: host, Index: index, UUID: key, Model: g.Model, MIGCapable: g.Model.MIG(), Persistence: true, PowerMW: g.Model.PowerDefaultMW,
+	gpu := resource.GPU{Host: host, Index: index, UUID: key, Node: g.Node, Model: g.Model, MIGCapable: g.Model.MIG(), Persistence: true, PowerMW: g.Model.PowerDefaultMW,
 		SMClockMHz: g.Model.ClocksMHz[0], LowClockReason: true}
 	gpu.Model.Profiles = nil
 	for _, p := range g.Model.Profiles {

@@ -128,23 +128,23 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	case c == nil:
 		return "its GPU is not there"
 	case at.Whole() && !c.canBeWhole():
-		return fmt.Sprintf("GPU %d is in MIG mode or has foreign slices", c.Index)
+		return fmt.Sprintf("%s is in MIG mode or has foreign slices", c.label())
 	case !at.Whole() && !c.canBeSliced():
-		return fmt.Sprintf("GPU %d is not in MIG mode, which may not be changed", c.Index)
+		return fmt.Sprintf("%s is not in MIG mode, which may not be changed", c.label())
 	}
 	if p, ok := c.Model.Profile(at.Profile); !at.Whole() && (!ok || p.MemorySlices != at.Size || !slices.Contains(p.Starts, at.Start) || !slices.Contains(c.Model.ComputeStarts(at.Profile), at.ComputeStart)) {
-		return fmt.Sprintf("GPU %d has no place for a %s at slot %d", c.Index, at.Profile, at.Start)
+		return fmt.Sprintf("%s has no place for a %s at slot %d", c.label(), at.Profile, at.Start)
 	}
 	taken := c.taken()
 	beside := slices.ContainsFunc(taken, within(at.Instance()))
 	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && !beside && c.roomBeside(taken).compute < p.ComputeSlices {
-		return fmt.Sprintf("the compute slices of GPU %d are taken", c.Index)
+		return fmt.Sprintf("the compute slices of %s are taken", c.label())
 	}
 	if at.Shared() && !at.Oversubscribed && c.freeMiB(at) < r.Target.MemoryMiB {
 		return fmt.Sprintf("the sessions that share %s need more memory than it has", c.shareName(at))
 	}
 	if at.Percent > c.freePercent(at) {
-		return fmt.Sprintf("the sessions that share GPU %d need more of its SMs than it has", c.Index)
+		return fmt.Sprintf("the sessions that share %s need more of its SMs than it has", c.label())
 	}
 	for _, s := range c.occupants {
 		if s.slice.Overlaps(at) || s.slice.Divides() && within(at.Instance())(s.slice) && !(s.slice.Shared() && at.Shared()) {
@@ -194,9 +194,9 @@ func (c *card) freeMiB(at resource.Slice) int {
 // shareName names what sessions share on a card.
 func (c *card) shareName(at resource.Slice) string {
 	if at.Whole() {
-		return fmt.Sprintf("GPU %d", c.Index)
+		return c.label()
 	}
-	return fmt.Sprintf("the %s at slot %d of GPU %d", at.Profile, at.Start, c.Index)
+	return fmt.Sprintf("the %s at slot %d of %s", at.Profile, at.Start, c.label())
 }
 
 // freePercent is the part of the SMs of a slice or of the whole GPU that the sessions there leave to others by MPS.

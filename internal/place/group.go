@@ -191,7 +191,7 @@ func (g *group) addTo(r *Result) {
 		r.GPUs = append(r.GPUs, result.GPUs...)
 		for _, w := range result.Warnings {
 			if n == 0 { // the others say the same
-				w.Text = strings.Replace(w.Text, fmt.Sprintf("GPU %d ", g.gpus[0].Index), fmt.Sprintf("each of %d GPUs ", len(g.gpus)), 1)
+				w.Text = strings.Replace(w.Text, onNode(g.gpus[0])+" ", fmt.Sprintf("each of %d GPUs ", len(g.gpus)), 1)
 				r.Warnings = append(r.Warnings, w)
 			}
 		}

@@ -167,12 +167,19 @@ func (c *card) targets() []string {
 	return names
 }
 
-// label names a GPU in output, with its host if there are several.
+// label names a GPU in output, with its node, or with its host if there are several.
 func (c *card) label() string {
-	if c.ofSeveral {
+	if c.ofSeveral && c.Node == "" {
 		return fmt.Sprintf("GPU %d of host %s", c.Index, c.Host)
 	}
-	return fmt.Sprintf("GPU %d", c.Index)
+	return onNode(c.GPU)
+}
+
+func onNode(g GPU) string {
+	if g.Node != "" {
+		return fmt.Sprintf("GPU %d (node %s)", g.Index, g.Node)
+	}
+	return fmt.Sprintf("GPU %d", g.Index)
 }
 
 // deviation formats the preferred figures relative to the target's: "FP32 -8.9 %".

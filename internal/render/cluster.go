@@ -13,8 +13,7 @@ import (
 type ClustersView struct {
 	Live resource.Live
 	Plan *plan.Plan
-	Node func(resource.GPUKey) string // the node of a GPU
-	Next []string                     // arguments of the command that prints the manifests
+	Next []string // arguments of the command that prints the manifests
 }
 
 // clusters shows the GPUs of clusters with their sessions.
@@ -23,7 +22,7 @@ func (p *page) clusters(v PlanView) {
 	if c == nil || len(c.Plan.Desired.Sessions) == 0 {
 		return
 	}
-	inner := PlanView{Live: c.Live, Plan: c.Plan, Warnings: v.Warnings, node: c.Node, sharers: resource.Sharers(c.Plan.Desired.Sessions)}
+	inner := PlanView{Live: c.Live, Plan: c.Plan, Warnings: v.Warnings, sharers: resource.Sharers(c.Plan.Desired.Sessions)}
 	if !v.onlyClusters() {
 		p.gap()
 		p.print(0, inked(strong, "Kubernetes:"))
@@ -61,6 +60,7 @@ func (c *ClustersView) json() *public.ClustersPlan {
 	sharers := resource.Sharers(c.Plan.Desired.Sessions)
 	return &public.ClustersPlan{Hosts: each(c.Live.Hosts, func(h resource.Host) string { return h.Name }),
 		Fits: each(c.Plan.Desired.Sessions, func(s resource.Session) public.ClusterFit {
-			return public.ClusterFit{Node: c.Node(s.Slice.On()), SessionFigures: sessionFigures(s, sharers[s.Address])}
+			gpu, _ := c.Live.GPU(s.Slice.Host, s.Slice.GPU)
+			return public.ClusterFit{Node: gpu.Node, SessionFigures: sessionFigures(s, sharers[s.Address])}
 		})}
 }

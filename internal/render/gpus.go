@@ -67,10 +67,7 @@ func plannedGPUs(v PlanView, l labels) []plannedGPU {
 		key := resource.GPUKey{Host: host, UUID: uuid}
 		if _, is := known[key]; !is {
 			gpu, _ := v.Live.GPU(host, uuid)
-			g := plannedGPU{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu}
-			if v.node != nil {
-				g.node = v.node(key)
-			}
+			g := plannedGPU{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu, node: gpu.Node}
 			known[key], all = len(all), append(all, g)
 		}
 		return &all[known[key]]

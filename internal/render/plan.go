@@ -41,8 +41,7 @@ type PlanView struct {
 
 	Clusters *ClustersView // nil without Kubernetes clusters
 
-	sharers map[resource.Address]int     // by session, see resource.Sharers
-	node    func(resource.GPUKey) string // nil but in a cluster
+	sharers map[resource.Address]int // by session, see resource.Sharers
 }
 
 // warningsOf are the warnings about the placement of a session.

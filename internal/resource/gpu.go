@@ -77,6 +77,7 @@ type GPU struct {
 	Index int    `json:"index"` // not stable: for output only
 	UUID  string `json:"uuid"`
 	PCI   string `json:"pci"` // "00000000:84:00.0"
+	Node  string `json:"-"`   // of a Kubernetes cluster, "" elsewhere
 	Model Model  `json:"model,omitzero"`
 
 	MIGCapable  bool `json:"mig_capable"` // MIG mode can be asked for

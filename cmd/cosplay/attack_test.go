@@ -306,8 +306,8 @@ func (a *attack) oddValues(t *testing.T) {
 			a.refused(w, "8 projects of bob hold the GPU already", request)
 		}
 	}
-	for n := range 8 {
-		a.granted(w, named(order{"lineage": fmt.Sprint("b0b-", n)}).with(order{"op": "release", "as_it_is": n < 7}))
+	for n := range 8 { // the latest first: one that joined in a later second, and has nothing there, restores nothing for others
+		a.granted(w, named(order{"lineage": fmt.Sprint("b0b-", 7-n)}).with(order{"op": "release", "as_it_is": n < 7}))
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cosplay/internal/cli"
+	hosts "cosplay/internal/machine"
 	"cosplay/internal/need"
+	"cosplay/internal/prose"
 	"cosplay/internal/public/publictest"
 )
 
@@ -26,6 +28,9 @@ func TestMain(m *testing.M) {
 		"cosplay": func() {
 			followMoments()
 			cli.Version = thisVersion
+			if len(os.Args) > 1 && os.Args[1] != "agent" {
+				hosts.Elsewhere = os.Getenv("COSPLAY_TEST_CONNECT")
+			}
 			os.Exit(runChecked(os.Args[1:]))
 		},
 		"container":  runContainer,
@@ -120,12 +125,44 @@ func setMPS(env *testscript.Env, daemon string) error {
 }
 
 // TestScripts runs every user story in testdata/script.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, stories(t), nil) }
+
+// stories are the files of all user stories.
+func stories(t *testing.T) []string {
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	return all
+}
+
+// elsewhere are the stories that always run as if their hosts were on another machine: each kind of question, at least once.
+var elsewhere = []string{"again", "audit", "disguise", "fits", "gpus", "lifetimes", "lost", "moved", "mps", "privatemounts", "reset", "run", "secrets", "state", "stories", "words"}
+
+// TestScriptsElsewhere runs stories as if their hosts were on another machine, which is this one: ssh is a program that runs
+// the command here. COSPLAY_LONG=1 runs all but "updated", which has two versions of cosplay, of which a machine has one.
+func TestScriptsElsewhere(t *testing.T) {
+	files := prose.Each(elsewhere, func(name string) string { return "testdata/script/" + name + ".txtar" })
+	if os.Getenv("COSPLAY_LONG") != "" {
+		files = slices.DeleteFunc(stories(t), func(file string) bool { return filepath.Base(file) == "updated.txtar" })
+	}
+	dir := t.TempDir()
+	const ssh = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nexec sh -c \"$*\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(ssh), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runScripts(t, files, func(env *testscript.Env) {
+		env.Setenv("COSPLAY_TEST_CONNECT", "ssh://here")
+		env.Setenv("PATH", dir+":"+env.Getenv("PATH"))
+	})
+}
+
+func runScripts(t *testing.T, files []string, more func(*testscript.Env)) {
 	judge, judged := need.Judge(t)
 	daemon, daemons := need.MPS(t)
 	torch := need.TorchIfAny(t)
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Files: files,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NVIDIA_SMI", judge)
@@ -134,6 +171,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SCRIPTS", scripts)
 			hidden, failed := filepath.Abs("testdata/notorch")
 			env.Setenv("NOTORCH", hidden)
+			if more != nil {
+				more(env)
+			}
 			return errors.Join(err, failed, setMPS(env, daemon), setFakes(env))
 		},
 		Condition: func(name string) (bool, error) {

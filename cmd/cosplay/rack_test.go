@@ -28,20 +28,15 @@ func TestRack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir, write := rackUser(t)
 	write("fleet.hcl", rackFleet)
-	for _, program := range []string{"ssh", "scp"} { // the user's configuration, of the test
-		write(program, fmt.Sprintf("#!/bin/sh\nexec /usr/bin/%s -F %s/config \"$@\"\n", program, dir))
+	_, gpu1 := rackMachine(t, dir, "gpu1", true)
+	_, gpu2 := rackMachine(t, dir, "gpu2", true)
+	write("config", gpu1+gpu2)
+	_, own, found := strings.Cut(string(page), "\n## A project on each machine\n")
+	if !found {
+		t.Fatal("the page has no part for projects on the machines")
 	}
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	write("config", rackMachine(t, dir, "gpu1")+rackMachine(t, dir, "gpu2"))
 	wanted := [][]string{ // of each fence, in this order
 		{"Plan: 3 to create", "Applied: 3 created", "GPU 0: NVIDIA GeForce RTX 2060", "worker-2   RTX 2060"},
 		{"No changes", "nothing was done"},
@@ -49,7 +44,7 @@ func TestRack(t *testing.T) {
 		{"GPU 0: NVIDIA GeForce RTX 2060"},
 		{"Everything is as it was found", "Everything is as it was found"},
 	}
-	fences := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	fences := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(own, -1)
 	if len(fences) != len(wanted) {
 		t.Fatalf("the page has %d pieces of a shell, not %d", len(fences), len(wanted))
 	}
@@ -71,8 +66,27 @@ func TestRack(t *testing.T) {
 	}
 }
 
-// rackMachine starts a machine that accepts the key in a folder, and returns how ssh reaches it.
-func rackMachine(t *testing.T, dir, name string) string {
+// rackUser is a folder with a user's key, and with programs of OpenSSH that have the file config as the user's configuration.
+func rackUser(t *testing.T) (dir string, write func(name, text string)) {
+	t.Helper()
+	dir = t.TempDir()
+	write = func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, program := range []string{"ssh", "scp"} {
+		write(program, fmt.Sprintf("#!/bin/sh\nexec /usr/bin/%s -F %s/config \"$@\"\n", program, dir))
+	}
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir, write
+}
+
+// rackMachine starts a machine, with cosplay or without, that accepts the key in a folder. It returns the machine's
+// container, and how ssh reaches it.
+func rackMachine(t *testing.T, dir, name string, has bool) (id, config string) {
 	t.Helper()
 	program, err := exec.LookPath("cosplay")
 	if err == nil {
@@ -90,7 +104,11 @@ func rackMachine(t *testing.T, dir, name string) string {
 	}
 	const begin = `useradd --create-home --password "*" ada && install -D -o ada -m 600 /key.pub /home/ada/.ssh/authorized_keys &&
 		chown ada /home/ada/.ssh && exec /usr/sbin/sshd -D -e -o "Subsystem=sftp internal-sftp"`
-	id := docker("run", "--detach", "--rm", "--user", "0", "--volume", program+":/usr/local/bin/cosplay:ro",
+	target := "/usr/local/bin/cosplay"
+	if !has {
+		target = "/opt/elsewhere"
+	}
+	id = docker("run", "--detach", "--rm", "--user", "0", "--volume", program+":"+target+":ro",
 		"--volume", filepath.Join(dir, "key.pub")+":/key.pub:ro", "--entrypoint", "sh", "cosplay-test/sshd", "-c", begin)
 	t.Cleanup(func() { docker("rm", "--force", id) })
 	for end := time.Now().Add(hang); !strings.Contains(docker("logs", id), "listening"); time.Sleep(50 * time.Millisecond) {
@@ -99,6 +117,6 @@ func rackMachine(t *testing.T, dir, name string) string {
 		}
 	}
 	address := docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id)
-	return fmt.Sprintf("Host %s\n  HostName %s\n  Port 2222\n  User ada\n  IdentityFile %[3]s/key\n  UserKnownHostsFile %[3]s/known\n  StrictHostKeyChecking accept-new\n",
+	return id, fmt.Sprintf("Host %s\n  HostName %s\n  Port 2222\n  User ada\n  IdentityFile %[3]s/key\n  UserKnownHostsFile %[3]s/known\n  StrictHostKeyChecking accept-new\n",
 		name, address, dir)
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 			ledger = os.Args[5]
 		}
 		InUseWait = time.Second
-		if err := Serve(os.Stdin, os.Stdout, os.Args[3], ledger); err != nil {
+		if err := Serve(os.Stdin, os.Stdout, Service{Library: os.Args[3], Ledger: ledger}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ import (
 const (
 	readDeadline   = 20 * time.Second
 	changeDeadline = 60 * time.Second
+
+	sessionsDeadline = changeDeadline
 )
 
 // Options say how the child is started.
@@ -33,6 +36,8 @@ type Options struct {
 	// or by sudo. It uses the ledger of the system instead of Ledger.
 	Privileged bool
 	User       string // the user who calls sudo
+
+	Far *Far // the machine of the GPUs; nil is this one
 
 	TimeSlices bool // Read reads the lengths of time slices, too: nvidia-smi runs for each GPU
 }
@@ -69,6 +74,11 @@ func New(o Options) *Client {
 		c.changes = &child{options: o, privileged: true}
 	}
 	return c
+}
+
+// WithRoot returns a client of the same child for reading, whose changes root makes.
+func (c *Client) WithRoot() *Client {
+	return &Client{reads: c.reads, changes: &child{options: c.reads.options, privileged: true}, creates: &batches{}}
 }
 
 // For returns a client of the same children that makes changes on behalf of a holder.
@@ -209,6 +219,15 @@ func (c *child) greet(next request) error {
 		return c.lost(next, err, true)
 	}
 	answer, err := parseAnswer(said)
+	if far := c.options.Far; far != nil {
+		if answer, err = c.afterGreeting(said); err != nil {
+			return c.lost(next, err, true)
+		}
+		if answer.Version != Protocol {
+			c.end()
+			return far.OtherVersion(fmt.Sprint("of protocol ", Protocol), fmt.Sprint("of protocol ", answer.Version))
+		}
+	}
 	if err != nil || answer.Version != Protocol {
 		c.end()
 		return otherVersion("the agent", answer.Version)
@@ -225,12 +244,15 @@ func (c *child) exchange(r request) ([]byte, error) {
 	if err := writeLine(c.line, r); err != nil {
 		return nil, err
 	}
-	return c.line.answers.ReadBytes('\n')
+	return readLine(c.line.answers)
 }
 
 // lost ends a child that does not answer, and returns why it does not.
 func (c *child) lost(r request, cause error, fresh bool) error {
 	said := c.end()
+	if fresh && c.options.Far != nil && c.late.Load() == 0 {
+		return c.options.Far.failed(cmp.Or(said, cause.Error()))
+	}
 	if why, refused := strings.CutPrefix(said, "sudo: "); refused && fresh && c.privileged {
 		return c.options.refused(why)
 	}
@@ -270,6 +292,9 @@ func (c *child) start() (err error) {
 
 // ownLine starts a child with the rights of this process.
 func (o Options) ownLine() (*line, error) {
+	if o.Far != nil {
+		return o.Far.line()
+	}
 	self, err := self()
 	if err != nil {
 		return nil, err

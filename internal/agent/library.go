@@ -26,18 +26,19 @@ const systemLibrary = "libnvidia-ml.so.1"
 type nvmlLibrary struct {
 	nvml.Interface
 	path       string
-	book       ledger.Book         // of the host; without a folder none is kept
-	turn       *ledger.Turn        // of the change under way
-	permission func() error        // asks again whether that change is allowed
-	users      func() prose.Advice // of the GPU or the slice that the change failed for
-	was        string              // the value that the change replaces
-	guard      *guard              // of a child that works as root for others; else nil
-	client     *os.File            // where its requests come from; nil in some tests
-	place      io.Closer           // counts this agent among those of its user while it runs
-	waiter     ledger.Waiter       // its client's, in the queue
-	wanted     request             // what the waiter waits for
-	events     nvml.EventSet       // nil until the client waits for one
-	broken     error               // why it could not be opened
+	book       ledger.Book                                      // of the host; without a folder none is kept
+	turn       *ledger.Turn                                     // of the change under way
+	permission func() error                                     // asks again whether that change is allowed
+	users      func() prose.Advice                              // of the GPU or the slice that the change failed for
+	was        string                                           // the value that the change replaces
+	guard      *guard                                           // of a child that works as root for others; else nil
+	client     *os.File                                         // where its requests come from; nil in some tests
+	place      io.Closer                                        // counts this agent among those of its user while it runs
+	waiter     ledger.Waiter                                    // its client's, in the queue
+	wanted     request                                          // what the waiter waits for
+	events     nvml.EventSet                                    // nil until the client waits for one
+	sessions   func(question []byte) (answer []byte, err error) // as Service has it
+	broken     error                                            // why it could not be opened
 
 	timeSlices bool // the request needs the lengths of time slices
 	smiHangs   bool // nvidia-smi did not answer during this request

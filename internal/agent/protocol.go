@@ -9,6 +9,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cosplay/internal/ledger"
 	"cosplay/internal/prose"
@@ -20,7 +21,7 @@ import (
 // must not drop a field on which safety rests. Version 1 was the one without a number. The tags of the types of
 // resource and ledger are part of it: testdata/protocol-VERSION.txt lists all fields, and a test fails where they
 // change.
-const Protocol = 6
+const Protocol = 7
 
 // The operations.
 const (
@@ -44,6 +45,8 @@ const (
 	opMayChange = "may-change"
 	opRunMPS    = "run-mps"
 	opStopMPS   = "stop-mps"
+
+	opSessions = "sessions" // what a runtime on this machine is asked from another
 )
 
 type request struct {
@@ -67,6 +70,7 @@ type request struct {
 	Search     resource.MPSSearch `json:"search,omitzero"`     // read these MPS daemons, too
 	Known      string             `json:"known,omitzero"`      // the stamp of the ledger that the client has, with opLedger
 	Daemon     *resource.MPS      `json:"daemon,omitzero"`     // with opRunMPS and opStopMPS
+	Sessions   jsontext.Value     `json:"sessions,omitzero"`   // with opSessions: remote has its form
 }
 
 func parse(line []byte) (r request, err error) {
@@ -98,7 +102,7 @@ func (r request) check() error {
 		return &Error{GPU: r.GPU, Message: fmt.Sprintf("the agent refuses %q: %s", r.Op, what)}
 	}
 	switch r.Op {
-	case opHello, opRead, opLeaveQueue, opEvent, opLedger, opHistory, opReleased, opMayChange:
+	case opHello, opRead, opLeaveQueue, opEvent, opLedger, opHistory, opReleased, opMayChange, opSessions:
 		return nil
 	case opStopMPS, opRunMPS:
 		if r.Daemon == nil {
@@ -152,7 +156,7 @@ func (r request) check() error {
 // alters reports whether a request is for a change of a GPU or of its page.
 func (r request) alters() bool {
 	switch r.Op {
-	case opHello, opRead, opClock, opQueue, opLeaveQueue, opEvent:
+	case opHello, opRead, opClock, opQueue, opLeaveQueue, opEvent, opSessions:
 		return false
 	}
 	return !r.ofUser()
@@ -161,7 +165,7 @@ func (r request) alters() bool {
 // ofUser reports whether a request is for records of the host or for an MPS daemon, which need no NVML.
 func (r request) ofUser() bool {
 	switch r.Op {
-	case opLedger, opHistory, opReleased, opMayChange, opRunMPS, opStopMPS:
+	case opLedger, opHistory, opReleased, opMayChange, opRunMPS, opStopMPS, opSessions:
 		return true
 	}
 	return false
@@ -211,6 +215,7 @@ type response struct {
 	Stamp    string                `json:"stamp,omitzero"`    // of that ledger
 	History  []ledger.Attempted    `json:"history,omitzero"`  // with opHistory
 	Released []string              `json:"released,omitzero"` // GPUs, by UUID, with opReleased
+	Sessions jsontext.Value        `json:"sessions,omitzero"` // with opSessions
 }
 
 // Error is a failure of the NVML library, with its code.

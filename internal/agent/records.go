@@ -75,8 +75,19 @@ func (l *nvmlLibrary) ofUser(r request, answer *response) (err error) {
 		err = l.book.Writable()
 	case opRunMPS, opStopMPS:
 		err = l.runOrStop(r)
+	case opSessions:
+		if l.sessions == nil {
+			return errors.New("this agent is not asked from another machine")
+		}
+		answer.Sessions, err = l.sessions(r.Sessions)
 	}
 	return err
+}
+
+// Sessions asks a runtime on the machine of the agent, for a client on another. Only one with Options.Over can.
+func (c *Client) Sessions(ctx context.Context, question []byte) ([]byte, error) {
+	answer, err := c.reads.ask(ctx, request{Op: opSessions, Sessions: question}, sessionsDeadline)
+	return answer.Sessions, err
 }
 
 // runOrStop starts or ends an MPS daemon. Where the user may write the ledger, it announces that.

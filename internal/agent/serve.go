@@ -26,15 +26,14 @@ import (
 const maxRequest = 1 << 20
 
 // Serve is the child: it answers requests from in on out until in ends. If a call takes longer than its request's
-// deadline, Serve answers with an error and ends the process, since nothing else stops the call. ledgerDir is the
-// folder of the host's ledger, which every change is checked against; "" keeps none.
-func Serve(in io.Reader, out io.Writer, library, ledgerDir string) error {
-	lib, err := open(library)
+// deadline, Serve answers with an error and ends the process, since nothing else stops the call.
+func Serve(in io.Reader, out io.Writer, s Service) error {
+	lib, err := open(s.Library)
 	if err != nil {
 		// The answer to the first request states the reason.
 		lib = &nvmlLibrary{broken: err}
 	}
-	lib.book = ledger.Book{Dir: ledgerDir}
+	lib.book, lib.sessions = ledger.Book{Dir: s.Ledger}, s.Sessions
 	return lib.serve(in, out)
 }
 

@@ -47,6 +47,9 @@ func SystemdUnits(binary string) string {
 // privilegedLine connects to a child that may change GPUs, by the admin's socket or else
 // by sudo, which asks no question and fails without a rule.
 func (o Options) privilegedLine() (*line, error) {
+	if o.Far != nil {
+		return o.Far.line("--change")
+	}
 	if o.Library == "" {
 		if line, err := dial(adminSocket); err == nil {
 			return line, nil

@@ -59,6 +59,7 @@ var reads = map[string]string{
 	"internal/proc":                 "what the kernel shows of processes",
 	"internal/project":              "the configuration, values of variables, the states and journals that are named",
 	"internal/recovery":             "which files of a state are left",
+	"internal/remote":               "programs that run for a client on another machine",
 	"internal/render":               "the terminal",
 	"internal/runtime":              "the folder of a workspace",
 	"internal/runtime/docker/image": "the engine's builder",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
+	"cosplay/internal/runtime"
 	"cosplay/internal/selftest"
 	"cosplay/internal/watch"
 )
@@ -124,23 +126,45 @@ func schemaCommand(inv *invocation) *cobra.Command {
 
 // agentCommand is the child process that has an NVML library loaded.
 func agentCommand() *cobra.Command {
-	var library, ledger string
-	var privileged bool
+	var library, ledger, errand, program string
+	var privileged, change bool
 	cmd := &cobra.Command{
 		Use:    "agent",
 		Short:  "Hold an NVML library for the parent process",
 		Hidden: true,
 		Args:   noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if privileged {
 				return agent.ServePrivileged(library)
 			}
-			return agent.Serve(os.Stdin, os.Stdout, library, ledger)
+			if errand != "" {
+				return serveErrand(cmd.Context(), errand, program, change)
+			}
+			return agent.Serve(os.Stdin, os.Stdout, agent.Service{Library: library, Ledger: ledger})
 		},
 	}
 	cmd.Flags().StringVar(&library, "library", "", "path of the NVML library")
 	cmd.Flags().StringVar(&ledger, "ledger", "", "folder of the host's ledger")
 	cmd.Flags().BoolVar(&privileged, "privileged", false, "change GPUs as root on behalf of whom sudo or a socket names")
-	cmd.MarkFlagsMutuallyExclusive("privileged", "ledger")
+	cmd.Flags().StringVar(&errand, "for", "", "the host of a project on another machine, which asks by ssh")
+	cmd.Flags().StringVar(&program, "program", "", "run a program in one of its sessions")
+	cmd.Flags().BoolVar(&change, "change", false, "pass its changes to the agent of root where only root changes GPUs")
+	cmd.MarkFlagsMutuallyExclusive("privileged", "ledger", "for")
 	return cmd
+}
+
+// serveErrand serves a project on another machine.
+func serveErrand(ctx context.Context, text, program string, change bool) error {
+	e, err := machine.NewErrand(text, Version)
+	if err != nil {
+		return err
+	}
+	if program == "" {
+		return e.Serve(os.Stdin, os.Stdout, change)
+	}
+	code, err := e.Run(ctx, program, runtime.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return exitIf(code != 0, code)
 }

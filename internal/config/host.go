@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,12 +11,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/hostfile"
+	"cosplay/internal/pattern"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
 // hostAttributes has a reader for each attribute of a host block.
 var hostAttributes = map[string]func(*Host, value){
 	"simulate":   hostSimulate,
+	"connect":    hostConnect,
 	"kubernetes": into(value.path, func(h *Host) *string { return &h.Kubernetes }),
 	"namespace":  into(value.namespace, func(h *Host) *string { return &h.Namespace }),
 	"compute":    into(oneOf, func(h *Host) *string { return &h.Compute }),
@@ -53,12 +57,34 @@ func (l *loader) readHost(b *hcl.Block) {
 		}
 	}
 	l.checkReach(h)
+	l.checkConnect(&h)
 	l.checkTimeSlice(h)
 	if !named {
 		l.partial = true
 		return
 	}
 	l.hosts = append(l.hosts, h)
+}
+
+// unreached reports whether the address of another machine could not be read.
+func (h Host) unreached() bool { return h.Connect == "" && h.Ranges.has("connect") }
+
+// checkConnect chooses the runtime of a host on another machine, and refuses what cannot be there.
+func (l *loader) checkConnect(h *Host) {
+	if h.Connect == "" {
+		return
+	}
+	can := resource.RuntimesElsewhere()
+	switch {
+	case h.Runtime == RuntimeAuto:
+		h.Runtime = can[0]
+	case !slices.Contains(can, h.Runtime):
+		l.complain(h.Ranges.At("runtime"), fmt.Sprintf("sessions on another machine do not run in %q yet", h.Runtime),
+			"Write runtime = %s, or run cosplay on that machine: docs/rack.md says how.", prose.Or(prose.Quoted(can)))
+	}
+	if hostfile.Names(h.Simulate) {
+		l.complain(h.Ranges.At("simulate"), "a simulated host of an export is on this machine", "Write the GPUs, like \"1 x h200\", or remove connect.")
+	}
 }
 
 // checkTimeSlice refuses a length of time slices that the block forbids to set.
@@ -101,17 +127,36 @@ func (l *loader) checkReach(h Host) {
 		l.complain(h.Ranges.At("compute"), `"compute" is only for a simulated host`,
 			"On real hardware kernels compute. Remove this line, or add simulate.")
 	}
-	if slices.Contains(h.Open, "nvml") {
+	if slices.Contains(h.Open, "nvml") || h.unreached() {
 		return
 	}
 	for _, other := range l.hosts {
-		if !slices.Contains(other.Open, "nvml") && !other.Ranges.has("simulate") && !other.Ranges.has("kubernetes") && other.NVML == h.NVML {
+		if !slices.Contains(other.Open, "nvml") && !other.unreached() && !other.Ranges.has("simulate") && !other.Ranges.has("kubernetes") && other.NVML == h.NVML && other.Connect == h.Connect {
 			l.complain(h.Ranges.Decl, fmt.Sprintf("this is the same machine as host %q", other.Name),
-				"Both use the same NVML library, so cosplay would use each GPU twice. Keep one of the two, or give one of them \"simulate\" or its own \"nvml\".")
+				"Both use the same NVML library, so cosplay would use each GPU twice. Keep one of the two, or give one of them \"simulate\", \"connect\" or its own \"nvml\".")
 			return
 		}
 	}
 }
+
+// hostConnect reads where a host is: "ssh://ada@gpu1" or "ssh://gpu1:2222". The rest is in the user's configuration of ssh.
+func hostConnect(h *Host, v value) {
+	typed, ok := v.text()
+	if !ok {
+		return
+	}
+	to, err := url.Parse(typed)
+	if err != nil || to.Scheme != "ssh" || !sshHost().MatchString(to.Hostname()) || !sshUser().MatchString(to.User.String()) || *to != (url.URL{Scheme: "ssh", User: to.User, Host: to.Host}) {
+		v.wrong(v.name()+" is not an address for ssh", `Write it like "ssh://ada@gpu1" or "ssh://gpu1:2222"; keys and jump hosts are in ~/.ssh/config.`)
+		return
+	}
+	h.Connect = typed
+}
+
+var (
+	sshHost = pattern.Of(`^[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$`)
+	sshUser = pattern.Of(`^([A-Za-z0-9_.][A-Za-z0-9_.-]*)?$`)
+)
 
 func hostSimulate(h *Host, v value) {
 	const form = `Write it like "8 x h200" or "1 x h200, 2 x l40s".`

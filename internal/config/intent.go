@@ -36,6 +36,7 @@ type Intent struct {
 type Host struct {
 	Name             string        `json:"name"`
 	Simulate         string        `json:"simulate,omitempty"`   // what to simulate: "8 x h200"; "" is real hardware
+	Connect          string        `json:"connect,omitempty"`    // "ssh://ada@gpu1"; "" is this machine
 	Kubernetes       string        `json:"kubernetes,omitempty"` // absolute path of a captured cluster; "" is a machine
 	Namespace        string        `json:"namespace,omitempty"`  // of the sessions of a cluster
 	Compute          string        `json:"compute,omitempty"`    // "" where the block has none; only of a simulated host

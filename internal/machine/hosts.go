@@ -20,6 +20,7 @@ import (
 	"cosplay/internal/ledger"
 	"cosplay/internal/observe"
 	"cosplay/internal/prose"
+	"cosplay/internal/remote"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 	_ "cosplay/internal/runtime/all" // the registered runtimes
@@ -47,15 +48,18 @@ type Machine struct {
 type Host struct {
 	Config  config.Host
 	Agent   *agent.Client
-	Library string // NVML's; "" is the system's
-	Rooted  bool   // only root changes it, and cosplay does not run as root
-	Folders string // of the sessions, by runtime
+	Library string       // NVML's; "" is the system's
+	Rooted  bool         // only root changes it, and cosplay does not run as root
+	Folders string       // of the sessions, by runtime; on the machine of the host
+	Place   remote.Place // of another machine
 
 	options agent.Options                                 // of its agents
 	simDir  string                                        // of a simulated host
 	runtime string                                        // of new sessions
 	opens   map[string]func(runtime.Host) runtime.Runtime // of the runtimes that are connected, by name
 	version string                                        // of cosplay
+	remote  *remote.Machine                               // nil for this machine
+	others  []*Host                                       // as other projects have it
 }
 
 // Open connects to a host; its agent starts with the first question. A simulated host is
@@ -64,12 +68,16 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	if h, ok := m.hosts[c.Name]; ok {
 		return h, nil
 	}
-	if c.Simulate != "" {
+	c.Connect = cmp.Or(c.Connect, Elsewhere)
+	if c.Simulate != "" && c.Connect == "" {
 		if err := m.simulation(c).ensure(); err != nil {
 			return nil, err
 		}
 	}
 	h := m.host(c)
+	if err := h.settle(context.Background()); err != nil {
+		return nil, err
+	}
 	if m.hosts == nil {
 		m.hosts = map[string]*Host{}
 	}
@@ -77,9 +85,21 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	return h, nil
 }
 
+// Elsewhere is where hosts are whose blocks do not say it; "" is this machine. Only tests set it.
+var Elsewhere string
+
 // host is a host with an agent that has not started. A simulated host need not exist.
 func (m *Machine) host(c config.Host) *Host {
 	h := &Host{Config: c, Library: c.NVML, Folders: FoldersOf(m.Dir, m.State, c.Name), version: m.Version, opens: map[string]func(runtime.Host) runtime.Runtime{}}
+	if c.Connect != "" {
+		m.far(h)
+		for _, name := range resource.RuntimesElsewhere() {
+			h.opens[name] = func(on runtime.Host) runtime.Runtime {
+				return remote.Open(*h.remote, name, on.Owner)
+			}
+		}
+		return h
+	}
 	for _, d := range runtime.Drivers() {
 		if d.Open != nil {
 			h.opens[d.Name] = d.Open
@@ -101,6 +121,7 @@ var System = config.Host{Manage: config.ManageAll()}
 
 // Records is the agent of a host for its records, which need neither GPUs nor a simulated host that exists.
 func (m *Machine) Records(c config.Host) *agent.Client {
+	c.Connect = cmp.Or(c.Connect, Elsewhere)
 	if h, opened := m.hosts[c.Name]; opened {
 		return h.Agent
 	}
@@ -126,7 +147,9 @@ func (m *Machine) Hosts() map[string]*Host { return m.hosts }
 // stay there for days.
 func (m *Machine) Rest() {
 	for _, h := range m.all() {
-		_ = h.Agent.Close()
+		for _, one := range append(h.others, h) {
+			_ = one.Agent.Close()
+		}
 	}
 }
 
@@ -159,6 +182,10 @@ func (h *Host) NewRuntime() string { return h.runtime }
 // Ledger is the folder of the ledger of a host, which need not be open: of a simulated host its own. A host whose
 // configuration allows no change needs none.
 func (m *Machine) Ledger(c config.Host) string {
+	c.Connect = cmp.Or(c.Connect, Elsewhere)
+	if c.Connect != "" {
+		return c.Connect
+	}
 	library := c.NVML
 	if c.Simulate != "" {
 		library = sim.LibraryPath(m.SimDir(c.Name))
@@ -180,6 +207,7 @@ func (h *Host) LacksPath(uuid string) string {
 // Connect opens a host with the runtimes that its sessions need, and decides which
 // runtime new sessions have.
 func (m *Machine) Connect(ctx context.Context, c config.Host, prior resource.Prior) (*Host, error) {
+	c.Connect = cmp.Or(c.Connect, Elsewhere)
 	h, err := m.Open(c)
 	if err != nil || h.runtime != "" {
 		return h, err
@@ -190,6 +218,8 @@ func (m *Machine) Connect(ctx context.Context, c config.Host, prior resource.Pri
 	case name != config.RuntimeAuto:
 	case len(held) > 0: // decided once, and kept
 		name = held[0]
+	case c.Connect != "": // only in tests: a block has it decided
+		name = resource.RuntimesElsewhere()[0]
 	default:
 		name = runtime.Auto(c.Simulate != "").Name
 	}
@@ -205,8 +235,9 @@ func (m *Machine) Connect(ctx context.Context, c config.Host, prior resource.Pri
 // Reach opens a host, and the runtime of one session on it, for commands in the session. The runtime is nil where this is
 // no faster than Connect. Of a host whose GPUs are not asked, nothing else is opened.
 func (m *Machine) Reach(ctx context.Context, c config.Host, name string, owner resource.Owner, asked bool) (h *Host, in runtime.Runtime, err error) {
+	c.Connect = cmp.Or(c.Connect, Elsewhere)
 	d, registered := runtime.Named(name)
-	if !registered || d.Reach == nil {
+	if !registered || d.Reach == nil || c.Connect != "" {
 		return nil, nil, nil
 	}
 	if h = m.host(c); asked {
@@ -228,6 +259,8 @@ func (m *Machine) connect(ctx context.Context, h *Host, name string) error {
 	switch {
 	case h.opens[name] != nil:
 		return nil
+	case h.remote != nil:
+		return fmt.Errorf("host %s: sessions on another machine do not run in %q", h.Config.Name, name)
 	case !registered:
 		return fmt.Errorf("host %s: sessions run in runtime %q, which this cosplay does not have", h.Config.Name, name)
 	case m.connections[name] == nil:
@@ -246,6 +279,9 @@ func (m *Machine) connect(ctx context.Context, h *Host, name string) error {
 
 // mayUse reports whether a project may have sessions of a runtime on a host.
 func (h *Host) mayUse(d runtime.Driver, known resource.Prior) bool {
+	if h.remote != nil && !d.Elsewhere {
+		return false
+	}
 	if _, err := os.Stat(h.folder(d)); err == nil {
 		return true
 	}
@@ -279,6 +315,9 @@ func (h *Host) Hardware() observe.Source {
 
 // Share gives a host the runtimes that other hosts have connected.
 func (m *Machine) Share(h *Host) {
+	if h.remote != nil {
+		return
+	}
 	for name, c := range m.connections {
 		h.opens[name] = c.Open
 	}
@@ -309,6 +348,9 @@ func (m *Machine) Remains(ctx context.Context, h *Host, known resource.Prior, ow
 
 // As is the host as another project has it: with its name for the host, and its folders.
 func (h *Host) As(name, dir, statePath string) *Host {
+	if h.remote != nil {
+		return h.farAs(name, dir, statePath)
+	}
 	other := *h
 	other.Config.Name, other.Folders, other.opens = name, FoldersOf(dir, statePath, name), maps.Clone(h.opens)
 	return &other
@@ -335,6 +377,9 @@ func (h *Host) folder(d runtime.Driver) string { return h.Folders + d.FolderSuff
 
 // SessionFolders are where the runtimes keep the files of the host's sessions.
 func (h *Host) SessionFolders() []string {
+	if h.remote != nil {
+		return nil // not of this machine
+	}
 	return prose.Each(runtime.Drivers(), h.folder)
 }
 
@@ -349,6 +394,9 @@ func (h *Host) Runtimes(owner resource.Owner) map[string]runtime.Runtime {
 
 // CUDA is the path of the host's CUDA driver; "" is none.
 func (h *Host) CUDA() string {
+	if h.remote != nil {
+		return h.Place.CUDA
+	}
 	library := h.Library
 	if library == "" {
 		library, _ = disguise.SystemLibrary() // without it CUDA's may still be there

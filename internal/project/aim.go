@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -197,6 +198,20 @@ func (l *Fleet) DiffOptions(live resource.Live) diff.Options {
 	return diff.Options{BaselineClockMHz: stated, AdminClockMHz: admin}
 }
 
+// workspace is the path of a workspace on the machine of a host: on another, one in the project's folder is in the folder
+// that the project has there.
+func (p *Project) workspace(host, path string) string {
+	h := p.Machine.Hosts()[host]
+	if h == nil || h.Place.Workspace == "" {
+		return path
+	}
+	inside, err := filepath.Rel(p.Dir, path)
+	if err != nil || !filepath.IsLocal(inside) {
+		return path
+	}
+	return filepath.Join(h.Place.Workspace, inside)
+}
+
 // triggers are the values of replace_triggered_by, by session.
 func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
 	all := map[resource.Address][]diff.Trigger{}
@@ -232,7 +247,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	}
 	follow(targeted, all, needs)
 	follow(excluded, all, turned(needs))
-	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name(), Neighbour: p.neighbour, SameFile: sameFile}
+	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name(), Neighbour: p.neighbour, SameFile: sameFile, Workspace: p.workspace}
 	for _, a := range all {
 		if len(aim.Target) > 0 && !targeted[a] || excluded[a] {
 			scope.Left[a] = true

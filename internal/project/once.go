@@ -194,6 +194,9 @@ func (p *Project) Discard(prior resource.Prior) error {
 	}
 	p.Machine.Rest() // agents write to their simulated hosts
 	for _, h := range p.Machine.Hosts() {
+		if h.Config.Connect != "" {
+			continue // the machine over there has removed them
+		}
 		for _, dir := range append(h.SessionFolders(), filepath.Dir(h.Folders), filepath.Dir(filepath.Dir(h.Folders))) {
 			_ = os.Remove(dir) // fails if it is not empty
 		}

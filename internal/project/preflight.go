@@ -100,7 +100,7 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 	live, _ := f.Live.Host(h.Config.Name)
 	policy, unread := agent.PolicyOf(live.Admin.Rules)
-	who := agent.SubjectOf(os.Getuid())
+	who := agent.SubjectOf(h.UID())
 	has, planned := agent.SlicesOf(live.Ledger, who.UID), map[string]int{}
 	for _, step := range f.Plan.Steps {
 		var wish agent.Wish
@@ -163,7 +163,9 @@ func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, ow
 	if len(made) == 0 {
 		return nil
 	}
-	if err := durable.CanWriteIn(filepath.Dir(h.Folders)); err != nil {
+	if h.Config.Connect != "" {
+		// the machine over there checks its own
+	} else if err := durable.CanWriteIn(filepath.Dir(h.Folders)); err != nil {
 		f.Host(h.Config.Name, preflight.Problem{
 			Summary: "the session folders cannot be created",
 			Advice:  prose.Advice{What: err.Error(), Fix: "remove what blocks them, or use another project folder (--chdir)"}})

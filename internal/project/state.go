@@ -14,7 +14,6 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
-	"cosplay/internal/runtime"
 )
 
 // Remembered is the state as it was last written; no host is read. It is open if a run is
@@ -95,8 +94,8 @@ func (l *Fleet) Readdress(prior resource.Prior, moves []resource.Renamed) error 
 			continue // it has been removed, or its host cannot be reached
 		}
 		h, err := l.Machine.Open(c)
-		if d, registered := runtime.Named(s.Runtime); err == nil && registered {
-			err = d.Readdress(h.For(owner), s.ID, m.To)
+		if err == nil {
+			err = h.Readdress(context.Background(), s, owner, m.To)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("write the new address of %s into its folder: %w", m.To, err))

@@ -30,7 +30,7 @@ func Main(m *testing.M) {
 		for i := 2; i+1 < len(os.Args); i += 2 {
 			flags[os.Args[i]] = os.Args[i+1]
 		}
-		if err := agent.Serve(os.Stdin, os.Stdout, flags["--library"], flags["--ledger"]); err != nil {
+		if err := agent.Serve(os.Stdin, os.Stdout, agent.Service{Library: flags["--library"], Ledger: flags["--ledger"]}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

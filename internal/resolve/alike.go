@@ -8,6 +8,7 @@ import (
 	"github.com/distribution/reference"
 	"golang.org/x/crypto/ssh"
 
+	"cosplay/internal/config"
 	"cosplay/internal/resource"
 )
 
@@ -42,6 +43,14 @@ func (r *resolver) path(now, was string) string {
 		return was
 	}
 	return now
+}
+
+// workspace is the path of a session's workspace on its machine.
+func (r *resolver) workspace(s config.Session) string {
+	if r.scope.Workspace == nil {
+		return s.Workspace
+	}
+	return r.scope.Workspace(s.Host, s.Workspace)
 }
 
 // unsealed keeps the variables sealed that are no longer sensitive and have the value that they had: the session's

@@ -1,0 +1,223 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cosplay/internal/agent"
+	"cosplay/internal/config"
+	"cosplay/internal/prose"
+	"cosplay/internal/remote"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// errand is what cosplay on another machine has to know of a host of this project.
+type errand struct {
+	Key       string `json:"key"`  // tells the project's files from those of others
+	Name      string `json:"name"` // of the host in the configuration; "" is the machine for its records
+	Simulate  string `json:"simulate,omitempty"`
+	Compute   string `json:"compute,omitempty"`
+	NVML      string `json:"nvml,omitempty"`
+	Runtime   string `json:"runtime,omitempty"`
+	Unmanaged bool   `json:"unmanaged,omitempty"` // nothing of it may be changed
+
+	// Of tests, which are the other machine as well:
+	Dir   string `json:"dir,omitempty"`
+	State string `json:"state,omitempty"`
+	Sims  string `json:"sims,omitempty"`
+}
+
+// errand is the text for the agent of a host on another machine, of letters and digits, which no shell changes.
+func (m *Machine) errand(c config.Host) string {
+	sum := sha256.Sum256([]byte(ID() + "\x00" + m.State))
+	e := errand{Key: hex.EncodeToString(sum[:8]), Name: c.Name, Simulate: c.Simulate, Compute: c.Compute, NVML: c.NVML, Runtime: c.Runtime, Unmanaged: c.Manage == config.Manage{}}
+	if Elsewhere != "" {
+		e.Dir, e.State, e.Sims = m.Dir, m.State, m.Sims
+	}
+	text, _ := json.Marshal(e) // it has texts and numbers
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// sshTo is the command that runs others where a host block connects to.
+func sshTo(connect string, options ...string) []string {
+	to, _ := url.Parse(connect) // the configuration has checked it
+	command := append([]string{"ssh"}, options...)
+	if port := to.Port(); port != "" {
+		command = append(command, "-p", port)
+	}
+	destination := to.Hostname()
+	if name := to.User.Username(); name != "" {
+		destination = name + "@" + destination
+	}
+	return append(command, "--", destination)
+}
+
+// Options of ssh. Without a terminal it asks nothing, and its keepalives end it where the machine is lost.
+var (
+	alive       = []string{"-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3"}
+	unattended  = append([]string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"}, alive...)
+	interactive = append([]string{"-tt"}, alive...)
+)
+
+// far makes a host one of another machine.
+func (m *Machine) far(h *Host) {
+	far := agent.Far{Command: sshTo(h.Config.Connect, unattended...), Shown: strings.ReplaceAll(strings.Join(sshTo(h.Config.Connect), " "), "-- ", ""), For: m.errand(h.Config)}
+	h.options = agent.Options{Far: &far, TimeSlices: h.Config.TimeSlice != ""}
+	h.Agent = agent.New(h.options)
+	h.remote = &remote.Machine{Ask: h.Agent.Sessions, // by the child that reads
+		Run: func(program string, onTerminal bool) []string {
+			command := sshTo(h.Config.Connect, unattended...)
+			if onTerminal {
+				command = sshTo(h.Config.Connect, interactive...)
+			}
+			return far.Cosplay(command, "--program", program)
+		}}
+}
+
+// settle asks the machine of a host what it is.
+func (h *Host) settle(ctx context.Context) (err error) {
+	if h.remote == nil {
+		return nil
+	}
+	h.Place, err = h.remote.Place(ctx)
+	if far, is := errors.AsType[*agent.FarError](err); is && far.Ours {
+		return err // it names the host
+	}
+	if err != nil {
+		return fmt.Errorf("host %s: %w", h.Config.Name, err)
+	}
+	if h.Place.Version != h.version {
+		return fmt.Errorf("host %s: %w", h.Config.Name, h.options.Far.OtherVersion(h.version, h.Place.Version))
+	}
+	h.Rooted, h.Folders, h.Library = h.Place.Rooted, h.Place.Folders, h.Place.Library
+	if h.options.Privileged = h.Rooted; h.Rooted {
+		h.Agent = h.Agent.WithRoot()
+	}
+	return nil
+}
+
+// farAs is As for a host on another machine, whose agent serves one project.
+func (h *Host) farAs(name, dir, statePath string) *Host {
+	m := Machine{Dir: dir, State: statePath, Version: h.version}
+	if h.Place.Sim != "" {
+		m.Sims = filepath.Dir(h.Place.Sim)
+	}
+	block := h.Config
+	block.Name = name
+	other := m.host(block)
+	_ = other.settle(context.Background()) // the next question has the error
+	h.others = append(h.others, other)
+	return other
+}
+
+// UID is the user who changes the host's GPUs, on its machine.
+func (h *Host) UID() int {
+	if h.remote != nil {
+		return h.Place.UID
+	}
+	return os.Getuid()
+}
+
+// Readdress writes the new address of a session where Remains reads it.
+func (h *Host) Readdress(ctx context.Context, s resource.PriorSession, owner resource.Owner, to resource.Address) error {
+	if h.remote != nil {
+		return remote.Runtime{Machine: *h.remote, Name: s.Runtime, Owner: owner}.Readdress(ctx, s.ID, to)
+	}
+	if d, registered := runtime.Named(s.Runtime); registered {
+		return d.Readdress(h.For(owner), s.ID, to)
+	}
+	return nil
+}
+
+// Errand is a host of a project on another machine, which asks this one.
+type Errand struct {
+	machine   *Machine
+	host      *Host
+	workspace string // of sessions whose blocks name none
+	root      string // folder of the projects of other machines
+}
+
+// NewErrand opens the host that a client names.
+func NewErrand(text, version string) (*Errand, error) {
+	var e errand
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, &e)
+	}
+	if err != nil || len(e.Key) != 16 || strings.Trim(e.Key, "0123456789abcdef") != "" || strings.ContainsAny(e.Name, "/\x00") || e.Name == ".." || e.Name == "." {
+		return nil, fmt.Errorf("%.80q is no errand of cosplay", text)
+	}
+	block := config.Host{Name: e.Name, Simulate: e.Simulate, Compute: e.Compute, NVML: e.NVML, Runtime: cmp.Or(e.Runtime, config.RuntimeAuto)}
+	if !e.Unmanaged {
+		block.Manage = config.ManageAll()
+	}
+	dir := filepath.Join(errands(), e.Key, e.Name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, prose.Advice{What: fmt.Sprintf("host %s: the files of sessions cannot be written: %v", e.Name, err), Fix: "make room, or give the user a home that they may write to"}
+	}
+	m := &Machine{Dir: cmp.Or(e.Dir, dir), State: cmp.Or(e.State, filepath.Join(dir, "cosplay.state.json")), Sims: e.Sims, Version: version}
+	h, err := m.begin(block)
+	workspace, root := filepath.Join(dir, "workspace"), errands()
+	if e.Dir != "" {
+		workspace, root = e.Dir, filepath.Join(e.Dir, ScratchDir)
+	}
+	return &Errand{machine: m, host: h, workspace: workspace, root: root}, err
+}
+
+// begin opens a host for its client. The machine for its records has no sessions, and its GPUs are not asked.
+func (m *Machine) begin(block config.Host) (*Host, error) {
+	if block.Name == "" {
+		return m.host(block), nil
+	}
+	return m.Connect(context.Background(), block, resource.Prior{})
+}
+
+// errands is the folder of the sessions that other machines have here.
+func errands() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "cosplay", "remote")
+	}
+	return filepath.Join(HomeDir(), ".local", "state", "cosplay", "remote")
+}
+
+func (e *Errand) server() remote.Server {
+	who, _ := Invoker()
+	return remote.Server{Root: e.root, Programs: filepath.Join(e.machine.Dir, ScratchDir, "programs", filepath.Base(filepath.Dir(e.host.Folders)), filepath.Base(e.host.Folders)),
+		Place: remote.Place{Rooted: e.host.Rooted, UID: who.UID, User: who.Name, Workspace: e.workspace,
+			Library: e.host.Library, CUDA: e.host.CUDA(), Sim: e.host.simDir, Folders: e.host.Folders, Version: e.machine.Version},
+		Open: func(name string, owner resource.Owner) (runtime.Runtime, error) {
+			in, is := e.host.Runtimes(owner)[name]
+			if !is {
+				return nil, fmt.Errorf("sessions do not run in %q here", name)
+			}
+			return in, nil
+		},
+		Readdress: func(name, session string, owner resource.Owner, to resource.Address) error {
+			return e.host.Readdress(context.Background(), resource.PriorSession{Session: resource.Session{ID: session, Runtime: name}}, owner, to)
+		}}
+}
+
+// Serve answers the client until its questions end. Of a host that only root changes, change passes them to root's agent.
+func (e *Errand) Serve(in io.Reader, out io.Writer, change bool) error {
+	if change && e.host.Rooted {
+		return agent.Relay(in, out, e.host.options)
+	}
+	return agent.Serve(in, out, agent.Service{Library: e.host.Library, Ledger: e.host.options.Ledger, Sessions: e.server().Answer})
+}
+
+// Run runs a program that the client has asked for, and returns its exit code.
+func (e *Errand) Run(ctx context.Context, program string, streams runtime.Streams) (int, error) {
+	return e.server().Start(ctx, program, streams)
+}

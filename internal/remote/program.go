@@ -1,0 +1,218 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/pattern"
+	"cosplay/internal/prose"
+	"cosplay/internal/runtime"
+)
+
+// Exec runs a program in a session. The machine is given its words and variables before, since others can read the
+// arguments of a command, and asked afterwards how it ended.
+func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s runtime.Streams) (int, error) {
+	a, err := r.ask(ctx, question{Op: opProgram, IDs: []string{session}, Program: &p})
+	if err != nil {
+		return 1, err
+	}
+	run := r.Run(a.Program, isTerminal(s.In) && isTerminal(s.Out))
+	command := exec.Command(run[0], run[1:]...)
+	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
+	// The keys of a terminal are for the program over there; only the group in front can read one.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: !isTerminal(s.In)}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	if err := command.Start(); err != nil {
+		return 1, err
+	}
+	ended := make(chan struct{})
+	go r.pass(ctx, signals, ended, a.Program, command)
+	_ = command.Wait() // the outcome says more than ssh's exit code
+	close(ended)
+	a, err = r.ask(context.Background(), question{Op: opOutcome, IDs: []string{a.Program}})
+	switch {
+	case err != nil:
+		return 1, err
+	case a.Outcome == nil:
+		return 1, prose.Advice{What: "the connection has ended before its program, which gets a hangup", Fix: "run the command again"}
+	case a.Outcome.Vacant:
+		return a.Outcome.Code, runtime.VacantError{Advice: a.Outcome.Error}
+	case a.Outcome.Error.What != "":
+		return a.Outcome.Code, a.Outcome.Error
+	}
+	return a.Outcome.Code, nil
+}
+
+// pass passes signals to a program over there, and asks it to end where the context does.
+func (r Runtime) pass(ctx context.Context, signals <-chan os.Signal, ended <-chan struct{}, program string, command *exec.Cmd) {
+	send := func(s syscall.Signal) {
+		_, _ = r.ask(context.Background(), question{Op: opSignal, IDs: []string{program}, Signal: int(s)}) // it may have ended
+	}
+	over := ctx.Done()
+	for {
+		select {
+		case <-ended:
+			return
+		case s := <-signals:
+			send(s.(syscall.Signal))
+		case <-over:
+			over = nil
+			send(syscall.SIGTERM)
+			time.AfterFunc(runtime.KillAfter, func() { _ = command.Process.Kill() })
+		}
+	}
+}
+
+func isTerminal(stream any) bool {
+	f, is := stream.(*os.File)
+	return is && term.IsTerminal(int(f.Fd()))
+}
+
+// keptFor is how long a program waits for its start, and its outcome for the client.
+const keptFor = 24 * time.Hour
+
+// keep writes a program to a file that only the user can read, and returns its name.
+func (s Server) keep(q question) (string, error) {
+	old, _ := os.ReadDir(s.Programs)
+	for _, e := range old {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keptFor {
+			_ = os.Remove(filepath.Join(s.Programs, e.Name()))
+		}
+	}
+	text, err := json.Marshal(q)
+	if err == nil {
+		err = os.MkdirAll(s.Programs, 0o700)
+	}
+	name := rand.Text()
+	if err == nil {
+		err = durable.WriteFile(s.file(name), text, 0o600)
+	}
+	return name, err
+}
+
+var programName = pattern.Of(`^[A-Z2-7]{26}$`)
+
+func (s Server) file(program string) string { return filepath.Join(s.Programs, program) }
+
+// Endings of the files of a program.
+const (
+	runs    = ".pid"
+	endedAs = ".outcome"
+)
+
+// Start runs a program that was kept, once, and returns its exit code. The client asks for its outcome.
+func (s Server) Start(ctx context.Context, name string, streams runtime.Streams) (int, error) {
+	if !programName().MatchString(name) {
+		return 1, errors.New("that is not the name of a program")
+	}
+	text, err := durable.ReadFile(s.file(name))
+	if err := cmp.Or(err, os.Remove(s.file(name)), durable.WriteFile(s.file(name)+runs, []byte(strconv.Itoa(os.Getpid())), 0o600)); err != nil {
+		return 1, err
+	}
+	code, err := s.start(ctx, text, streams)
+	o := outcome{Code: code}
+	if err != nil {
+		a := prose.AdviceOf(err)
+		if vacant, is := errors.AsType[runtime.VacantError](err); is {
+			a, o.Vacant = vacant.Advice, true
+		}
+		o.Error = prose.Advice{What: a.What, Fix: a.Fix}
+	}
+	text, failed := json.Marshal(o)
+	return code, errors.Join(failed, durable.WriteFile(s.file(name)+endedAs, text, 0o600))
+}
+
+func (s Server) start(ctx context.Context, text []byte, streams runtime.Streams) (int, error) {
+	var q question
+	if err := json.Unmarshal(text, &q); err != nil {
+		return 1, err
+	}
+	if err := q.check(); err != nil {
+		return 1, err
+	}
+	in, err := s.Open(q.Runtime, q.Owner)
+	if err != nil {
+		return 1, err
+	}
+	go hangUp(streams)
+	return in.Exec(ctx, q.IDs[0], *q.Program, streams)
+}
+
+// hangUp sends this process a hangup once its output cannot be read any more: the connection has ended. A program that
+// writes has its time to notice it first.
+func hangUp(s runtime.Streams) {
+	out, is := s.Out.(*os.File)
+	if !is {
+		return
+	}
+	for {
+		fds := []unix.PollFd{{Fd: int32(out.Fd())}}
+		if n, err := unix.Poll(fds, 1000); err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+			time.Sleep(time.Second)
+			_ = syscall.Kill(os.Getpid(), syscall.SIGHUP)
+			return
+		}
+	}
+}
+
+// signal sends a signal to the process that runs a program, which passes it on.
+func (s Server) signal(program string, what syscall.Signal) error {
+	text, err := os.ReadFile(s.file(program) + runs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it has not begun, or has ended
+	}
+	pid, bad := strconv.Atoi(string(text))
+	if err := cmp.Or(err, bad); err != nil {
+		return err
+	}
+	return syscall.Kill(pid, what)
+}
+
+// outcome is how a program ended; nil if it is not known.
+func (s Server) outcome(program string) (*outcome, error) {
+	text, err := os.ReadFile(s.file(program) + endedAs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var o outcome
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	_, _ = os.Remove(s.file(program)+runs), os.Remove(s.file(program)+endedAs)
+	s.tidy()
+	return &o, err
+}
+
+// tidy removes the folders of the project that are empty.
+func (s Server) tidy() {
+	if _, err := os.Stat(s.Place.Folders); err == nil {
+		return // there are sessions
+	}
+	_ = os.RemoveAll(s.Programs) // outcomes that no client asked for
+	for _, dir := range []string{s.Place.Workspace, s.Programs, s.Place.Folders} {
+		for strings.HasPrefix(dir, s.Root+"/") {
+			if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			dir = filepath.Dir(dir)
+		}
+	}
+}

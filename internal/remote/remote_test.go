@@ -1,0 +1,191 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// fake is a runtime over there that notes what it is asked, and answers with what a host can have.
+type fake struct {
+	runtime.Runtime
+	owner    resource.Owner
+	prepared resource.Session
+	given    resource.Handle
+	ran      runtime.Program
+	failure  error
+}
+
+var (
+	ctx     = context.Background()
+	whole   = resource.Session{Address: resource.One("worker"), ID: "worker-0", Target: resource.Target{MemoryMiB: 6144}, Secret: map[string]string{"TOKEN": "x"}, Sealed: map[string]string{"TOKEN": "seal"}}
+	theBody = resource.Body{ID: "/home/ada/f", Session: "worker-0", State: resource.Running, Use: &resource.Use{PeakMiB: 7, CacheMiB: 3, NowBytes: 9, PeaksMiB: []int{7}}}
+)
+
+func (f *fake) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Body, error) {
+	f.prepared, f.given = s, given
+	return theBody, f.failure
+}
+func (f *fake) Unprepare(context.Context, string) (resource.Use, error) {
+	return *theBody.Use, f.failure
+}
+func (f *fake) List(context.Context) ([]resource.Body, error) {
+	return []resource.Body{theBody}, f.failure
+}
+func (f *fake) Usage(string) (disguise.Usage, error) {
+	return disguise.Usage{Total: 5, Peaks: []int64{8}}, f.failure
+}
+func (f *fake) Interior(resource.PriorSession) (runtime.Interior, error) {
+	return runtime.Interior{Who: "/w", UsageFile: "/u", Folder: "/etc"}, nil
+}
+func (f *fake) Survey(context.Context) (runtime.Survey, error) {
+	return runtime.Survey{Check: func(_ context.Context, s resource.Session, _ map[string]bool) []preflight.Problem {
+		f.prepared = s
+		return []preflight.Problem{{Attribute: "workspace", Summary: "no", Warning: true, Advice: prose.Advice{What: "w", Fix: "f"}}}
+	}}, nil
+}
+func (f *fake) Exec(_ context.Context, _ string, p runtime.Program, _ runtime.Streams) (int, error) {
+	f.ran = p
+	return 5, f.failure
+}
+
+// pair is a client whose machine is this one.
+func pair(t *testing.T) (*fake, Server, Runtime) {
+	f := &fake{}
+	root := t.TempDir()
+	project := filepath.Join(root, "key")
+	s := Server{Root: root, Programs: filepath.Join(project, "programs"), Place: Place{Folders: filepath.Join(project, "sessions"), Workspace: filepath.Join(project, "workspace"), User: "ada"},
+		Open: func(name string, owner resource.Owner) (runtime.Runtime, error) {
+			if f.owner = owner; name != "process" {
+				return nil, errors.New("not here")
+			}
+			return f, nil
+		}}
+	return f, s, Runtime{Machine: Machine{Ask: func(_ context.Context, q []byte) ([]byte, error) { return s.Answer(q) }}, Name: "process", Owner: resource.Owner{Lineage: "l", Key: "k"}}
+}
+
+// TestQuestions: what a runtime is asked arrives over there whole, and its answer here, also what is left out of their files.
+func TestQuestions(t *testing.T) {
+	f, _, r := pair(t)
+	if made, err := r.Prepare(ctx, whole, resource.Handle{GPUInstance: 3, ComputeInstance: 2}); err != nil || !reflect.DeepEqual(made, theBody) {
+		t.Errorf("prepared %+v, %v", made, err)
+	}
+	if !reflect.DeepEqual(f.prepared, whole) || f.given.GPUInstance != 3 || f.given.ComputeInstance != 2 || f.owner.Lineage != "l" || f.owner.Key != "k" {
+		t.Errorf("over there: %+v, %+v, %+v", f.prepared, f.given, f.owner)
+	}
+	if all, err := r.List(ctx); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], theBody) {
+		t.Errorf("listed %+v, %v", all, err)
+	}
+	if used, err := r.Unprepare(ctx, "worker-0"); err != nil || !reflect.DeepEqual(used, *theBody.Use) {
+		t.Errorf("used %+v, %v", used, err)
+	}
+	if usage, err := r.Usage("worker-0"); err != nil || usage.Total != 5 || len(usage.Peaks) != 1 {
+		t.Errorf("usage %+v, %v", usage, err)
+	}
+	survey, _ := r.Survey(ctx)
+	if problems := survey.Check(ctx, whole, nil); len(problems) != 1 || problems[0].Fix != "f" || !problems[0].Warning || f.prepared.Secret["TOKEN"] != "x" {
+		t.Errorf("problems %+v of %+v", problems, f.prepared)
+	}
+	if in, err := r.Interior(resource.PriorSession{Session: whole}); err != nil || in.Who != "/w" || in.UsageFile == "" || in.Folder != "" {
+		t.Errorf("interior %+v, %v: a folder of another machine must not be opened here", in, err)
+	}
+	f.failure = fs.ErrNotExist
+	if _, err := r.Usage("worker-0"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no usage file: %v", err)
+	}
+	f.failure = errors.New("a full disk")
+	if _, err := r.Prepare(ctx, whole, resource.Handle{}); err == nil || !strings.Contains(err.Error(), "a full disk") {
+		t.Errorf("a failure over there: %v", err)
+	}
+}
+
+// TestPrograms: a program is kept in a file of the user, runs once, and its outcome is asked for; with the last session
+// nothing is left of them.
+func TestPrograms(t *testing.T) {
+	f, s, r := pair(t)
+	if err := os.MkdirAll(s.Place.Folders, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := runtime.Program{Argv: []string{"a", "b c"}, Env: map[string]string{"TOKEN": "x"}, Dir: "d"}
+	a, err := r.ask(ctx, question{Op: opProgram, IDs: []string{"worker-0"}, Program: &p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(s.file(a.Program)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file of a program: %v %v", info, err)
+	}
+	f.failure = runtime.VacantError{Advice: prose.Advice{What: "stopped", Fix: "start it"}}
+	if code, err := s.Start(ctx, a.Program, runtime.Streams{}); code != 5 || err != nil || !reflect.DeepEqual(f.ran, p) {
+		t.Errorf("it ran %+v: %d, %v", f.ran, code, err)
+	}
+	if _, err := s.Start(ctx, a.Program, runtime.Streams{}); err == nil {
+		t.Error("it runs twice")
+	}
+	o, err := r.ask(ctx, question{Op: opOutcome, IDs: []string{a.Program}})
+	if err != nil || o.Outcome == nil || o.Outcome.Code != 5 || !o.Outcome.Vacant || o.Outcome.Error.Fix != "start it" {
+		t.Errorf("its outcome: %+v, %v", o.Outcome, err)
+	}
+	if again, err := r.ask(ctx, question{Op: opOutcome, IDs: []string{a.Program}}); err != nil || again.Outcome != nil {
+		t.Errorf("its outcome, once more: %+v, %v", again.Outcome, err)
+	}
+	old, _ := r.ask(ctx, question{Op: opProgram, IDs: []string{"worker-0"}, Program: &p})
+	long := time.Now().Add(-2 * keptFor)
+	if err := os.Chtimes(s.file(old.Program), long, long); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ask(ctx, question{Op: opProgram, IDs: []string{"worker-0"}, Program: &p}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(s.file(old.Program)); err == nil {
+		t.Error("a program that was never run stays for ever")
+	}
+	f.failure = os.RemoveAll(s.Place.Folders)
+	if _, err := r.Unprepare(ctx, "worker-0"); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(s.Root); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestForeignQuestions: a question that is none, or that names another file, does nothing.
+func TestForeignQuestions(t *testing.T) {
+	_, s, r := pair(t)
+	for _, text := range []string{"", "null", "{}", `{"op":"prepare"}`, `{"op":"unprepare"}`, `{"op":"program","ids":["x"]}`, `{"op":"signal","ids":["../../etc/passwd"],"signal":9}`,
+		`{"op":"outcome","ids":["/etc/passwd"]}`, `{"op":"altered"}`, `{"op":"list","runtime":"docker"}`, `{"op":"readdress","ids":["x"]}`, `{"op":"no such"}`} {
+		if answer, err := s.Answer([]byte(text)); err == nil {
+			t.Errorf("%s is answered: %s", text, answer)
+		}
+	}
+	if _, err := s.Start(ctx, "../x", runtime.Streams{}); err == nil {
+		t.Error("a path is the name of a program")
+	}
+	for _, text := range []string{"", "[]", `"x"`, `{"bodies":3}`} { // of a host that lies
+		r.Ask = func(context.Context, []byte) ([]byte, error) { return []byte(text), nil }
+		if _, err := r.List(ctx); err == nil {
+			t.Errorf("the answer %q is taken", text)
+		}
+	}
+	r.Ask = func(context.Context, []byte) ([]byte, error) { return []byte("{}"), nil }
+	if _, err := r.Prepare(ctx, whole, resource.Handle{}); err == nil {
+		t.Error("a session without a body is prepared")
+	}
+	if _, err := r.Place(ctx); err == nil {
+		t.Error("a machine that says nothing is one")
+	}
+	if code, err := (Runtime{Machine: Machine{Ask: r.Ask, Run: func(string, bool) []string { return []string{"true"} }}}).Exec(ctx, "a", runtime.Program{}, runtime.Streams{}); err == nil || code != 1 {
+		t.Errorf("a program whose outcome is not known ended with %d, %v", code, err)
+	}
+}

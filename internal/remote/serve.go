@@ -1,0 +1,153 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// Server answers the questions of a client on another machine, about one host of its configuration.
+type Server struct {
+	Place Place
+	Open  func(runtime string, owner resource.Owner) (runtime.Runtime, error)
+	// Readdress writes the new address of a session where Remains reads it.
+	Readdress func(runtime, session string, owner resource.Owner, to resource.Address) error
+
+	Root     string // folder of the projects of other machines: a project's own is removed with its last session
+	Programs string // folder of programs that are to run
+}
+
+// Answer answers a question.
+func (s Server) Answer(text []byte) ([]byte, error) {
+	var q question
+	if err := json.Unmarshal(text, &q); err != nil {
+		return nil, fmt.Errorf("a question that is not cosplay's: %w", err)
+	}
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	if q.Session != nil {
+		q.Session.Session.Secret = q.Session.Secret
+	}
+	a, err := s.answer(context.Background(), q)
+	if errors.Is(err, fs.ErrNotExist) && q.Op == opUsage {
+		a.Missing, err = true, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(a)
+}
+
+// ender is apply.Ender.
+type ender interface {
+	End(ctx context.Context, session, message string, grace time.Duration) error
+}
+
+// maxGrace bounds how long a program may take to end, within the deadline of a question.
+const maxGrace = 30 * time.Second
+
+// check refuses a question that lacks what it is about.
+func (q question) check() error {
+	lacks := false
+	switch q.Op {
+	case opPrepare, opCheck:
+		lacks = q.Session == nil
+	case opInterior, opAltered:
+		lacks = q.Prior == nil
+	case opReaddress:
+		lacks = q.Session == nil || len(q.IDs) != 1
+	case opUnprepare, opUsage, opOffer, opEnd:
+		lacks = len(q.IDs) != 1
+	case opProgram:
+		lacks = len(q.IDs) != 1 || q.Program == nil
+	case opSignal, opOutcome:
+		lacks = len(q.IDs) != 1 || !programName().MatchString(q.IDs[0])
+	}
+	if lacks {
+		return fmt.Errorf("the question %q does not say about what", q.Op)
+	}
+	return nil
+}
+
+func (s Server) answer(ctx context.Context, q question) (a answer, err error) {
+	switch q.Op {
+	case opPlace:
+		return answer{Place: &s.Place}, nil
+	case opProgram:
+		a.Program, err = s.keep(q)
+		return a, err
+	case opSignal:
+		return a, s.signal(q.IDs[0], syscall.Signal(q.Signal))
+	case opOutcome:
+		a.Outcome, err = s.outcome(q.IDs[0])
+		return a, err
+	}
+	in, err := s.Open(q.Runtime, q.Owner)
+	if err != nil {
+		return a, err
+	}
+	switch q.Op {
+	case opReaddress:
+		err = s.Readdress(q.Runtime, q.IDs[0], q.Owner, q.Session.Address)
+	case opPrepare:
+		var made resource.Body
+		if made, err = in.Prepare(ctx, q.Session.Session, q.Given); err == nil {
+			a.Bodies = []body{toWire(made)}
+		}
+	case opUnprepare:
+		var used resource.Use
+		used, err = in.Unprepare(ctx, q.IDs[0])
+		a.Use = useToWire(used)
+		s.tidy()
+	case opList:
+		var all []resource.Body
+		all, err = in.List(ctx)
+		for _, b := range all {
+			a.Bodies = append(a.Bodies, toWire(b))
+		}
+	case opRemains:
+		a.Remains, err = in.Remains(ctx)
+	case opUsage:
+		usage, failed := in.Usage(q.IDs[0])
+		a.Usage, err = &usage, failed
+	case opInterior:
+		a.Interior, err = in.Interior(*q.Prior)
+	case opAltered:
+		a.Altered, err = in.Altered(ctx, *q.Prior)
+	case opCheck:
+		var survey runtime.Survey
+		if survey, err = in.Survey(ctx); err == nil {
+			a.Problems = append(survey.Host, survey.Check(ctx, q.Session.Session, nil)...)
+		}
+	case opEnd:
+		if of, can := in.(ender); can {
+			err = of.End(ctx, q.IDs[0], q.Message, min(q.Grace, maxGrace))
+		}
+	case opOffer:
+		if of, can := in.(runtime.Offerer); can {
+			a.Offer, err = of.Offer(q.IDs[0])
+		}
+	case opEntered:
+		if of, can := in.(runtime.Entered); can {
+			a.Entered, err = of.Entered(ctx, q.IDs)
+		}
+	case opReports:
+		if of, can := in.(runtime.Reporter); can {
+			a.Reports = map[int]resource.Report{}
+			for i, report := range of.Reports(q.IDs) {
+				a.Reports[i] = report
+			}
+		}
+	default:
+		err = fmt.Errorf("there is no question %q", q.Op)
+	}
+	return a, err
+}

@@ -1,0 +1,133 @@
+// Package remote runs the sessions of a host on another machine: each question to a runtime goes to cosplay over there,
+// which has the runtime. The other side is Serve.
+package remote
+
+import (
+	"time"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// question is one to a runtime of a machine.
+type question struct {
+	Op      string         `json:"op"`
+	Runtime string         `json:"runtime"`
+	Owner   resource.Owner `json:"owner"`
+
+	Session *session               `json:"session,omitempty"`
+	Given   resource.Handle        `json:"given,omitzero"`
+	Prior   *resource.PriorSession `json:"prior,omitempty"`
+	IDs     []string               `json:"ids,omitempty"`
+	Program *runtime.Program       `json:"program,omitempty"`
+	Signal  int                    `json:"signal,omitempty"`
+	Message string                 `json:"message,omitempty"` // for the terminals of programs that end
+	Grace   time.Duration          `json:"grace,omitempty"`
+}
+
+// The questions, after the methods of runtime.Runtime.
+const (
+	opPlace     = "place" // what the machine is
+	opPrepare   = "prepare"
+	opUnprepare = "unprepare"
+	opList      = "list"
+	opRemains   = "remains"
+	opUsage     = "usage"
+	opInterior  = "interior"
+	opAltered   = "altered"
+	opCheck     = "check"
+	opEntered   = "entered"
+	opReports   = "reports"
+	opReaddress = "readdress"
+	opOffer     = "offer"
+	opEnd       = "end"
+	opProgram   = "program" // keeps a program, for Run
+	opSignal    = "signal"  // to that program
+	opOutcome   = "outcome" // of that program
+)
+
+// session is a session with its sensitive values, which its own form leaves out.
+type session struct {
+	resource.Session
+	Secret map[string]string `json:"secret,omitempty"`
+}
+
+// body is a body with what its own form leaves out.
+type body struct {
+	resource.Body
+	Use *use `json:"use,omitempty"`
+}
+
+type use struct {
+	resource.Use
+	CacheMiB int   `json:"cache_mib,omitempty"`
+	NowBytes int64 `json:"now_bytes,omitempty"`
+	PeaksMiB []int `json:"peaks_mib,omitempty"`
+}
+
+type answer struct {
+	Place    *Place                  `json:"place,omitempty"`
+	Bodies   []body                  `json:"bodies,omitempty"`
+	Use      use                     `json:"use,omitzero"`
+	Remains  []resource.Remains      `json:"remains,omitempty"`
+	Usage    *disguise.Usage         `json:"usage,omitempty"`
+	Interior runtime.Interior        `json:"interior,omitzero"`
+	Altered  map[string]string       `json:"altered,omitempty"`
+	Problems []preflight.Problem     `json:"problems,omitempty"`
+	Entered  map[string]bool         `json:"entered,omitempty"`
+	Reports  map[int]resource.Report `json:"reports,omitempty"`
+	Program  string                  `json:"program,omitempty"`
+	Outcome  *outcome                `json:"outcome,omitempty"`
+	Offer    resource.Offer          `json:"offer,omitzero"`
+
+	Missing bool `json:"missing,omitempty"` // what was asked for is not there: fs.ErrNotExist
+}
+
+// outcome is how a program ended that ran over there: with an exit code, or not at all.
+type outcome struct {
+	Code   int          `json:"code"`
+	Error  prose.Advice `json:"error,omitzero"`
+	Vacant bool         `json:"vacant,omitempty"` // a runtime.VacantError
+}
+
+// Place is what a machine is for one host of a configuration.
+type Place struct {
+	Rooted    bool   // only root changes its GPUs, and the user is not root
+	UID       int    // of the user over there
+	User      string // their name
+	Workspace string // folder of sessions whose blocks name none
+	Library   string // path of the NVML library; "" is the system's
+	CUDA      string // path of the CUDA driver; "" is none
+	Folders   string // of the sessions
+	Sim       string // folder of a simulated host; "" is hardware
+	Version   string // of cosplay
+}
+
+func toWire(b resource.Body) body {
+	w := body{Body: b}
+	if b.Use != nil {
+		u := useToWire(*b.Use)
+		w.Use = &u
+	}
+	return w
+}
+
+func (b body) body() resource.Body {
+	if b.Use != nil {
+		u := b.Use.use()
+		b.Body.Use = &u
+	}
+	return b.Body
+}
+
+func useToWire(u resource.Use) use {
+	return use{Use: u, CacheMiB: u.CacheMiB, NowBytes: u.NowBytes, PeaksMiB: u.PeaksMiB}
+}
+
+func (u use) use() resource.Use {
+	u.Use.CacheMiB, u.Use.NowBytes, u.Use.PeaksMiB = u.CacheMiB, u.NowBytes, u.PeaksMiB
+	return u.Use
+}

@@ -129,6 +129,9 @@ func TestConnect(t *testing.T) {
 		t.Errorf("SIGTERM: %v, %q", err, said.String())
 	}
 
+	c.run(0, []string{"gpu1", "machine ssh://ada@gpu1, as ada, cosplay ", "gpu2", "machine ssh://gpu2, as ada"}, "doctor")
+	c.run(0, []string{"The disguise holds: 1 session"}, "verify", "worker-a")
+
 	// A client that is killed ends its program over there.
 	killed := c.command("exec", "worker-a", "--", "sleep", "4711")
 	killed.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -125,7 +125,7 @@ func (h *Host) farAs(name, dir, statePath string) *Host {
 // UID is the user who changes the host's GPUs, on its machine.
 func (h *Host) UID() int {
 	if h.remote != nil {
-		return h.Place.UID
+		return h.Place.User.UID
 	}
 	return os.Getuid()
 }
@@ -195,7 +195,7 @@ func errands() string {
 func (e *Errand) server() remote.Server {
 	who, _ := Invoker()
 	return remote.Server{Root: e.root, Programs: filepath.Join(e.machine.Dir, ScratchDir, "programs", filepath.Base(filepath.Dir(e.host.Folders)), filepath.Base(e.host.Folders)),
-		Place: remote.Place{Rooted: e.host.Rooted, UID: who.UID, User: who.Name, Workspace: e.workspace,
+		Place: remote.Place{Rooted: e.host.Rooted, User: who.User, Workspace: e.workspace,
 			Library: e.host.Library, CUDA: e.host.CUDA(), Sim: e.host.simDir, Folders: e.host.Folders, Version: e.machine.Version},
 		Open: func(name string, owner resource.Owner) (runtime.Runtime, error) {
 			in, is := e.host.Runtimes(owner)[name]

@@ -66,7 +66,7 @@ func pair(t *testing.T) (*fake, Server, Runtime) {
 	f := &fake{}
 	root := t.TempDir()
 	project := filepath.Join(root, "key")
-	s := Server{Root: root, Programs: filepath.Join(project, "programs"), Place: Place{Folders: filepath.Join(project, "sessions"), Workspace: filepath.Join(project, "workspace"), User: "ada"},
+	s := Server{Root: root, Programs: filepath.Join(project, "programs"), Place: Place{Folders: filepath.Join(project, "sessions"), Workspace: filepath.Join(project, "workspace"), User: resource.User{Name: "ada"}},
 		Open: func(name string, owner resource.Owner) (runtime.Runtime, error) {
 			if f.owner = owner; name != "process" {
 				return nil, errors.New("not here")
@@ -98,7 +98,7 @@ func TestQuestions(t *testing.T) {
 	if problems := survey.Check(ctx, whole, nil); len(problems) != 1 || problems[0].Fix != "f" || !problems[0].Warning || f.prepared.Secret["TOKEN"] != "x" {
 		t.Errorf("problems %+v of %+v", problems, f.prepared)
 	}
-	if in, err := r.Interior(resource.PriorSession{Session: whole}); err != nil || in.Who != "/w" || in.UsageFile == "" || in.Folder != "" {
+	if in, err := r.Interior(resource.PriorSession{Session: whole}); err != nil || in.Who != "/w" || in.UsageFile == "" || in.Folder != "" || in.User == nil || in.User.Name != "ada" {
 		t.Errorf("interior %+v, %v: a folder of another machine must not be opened here", in, err)
 	}
 	f.failure = fs.ErrNotExist

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"syscall"
 	"time"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -81,6 +83,8 @@ func (s Server) answer(ctx context.Context, q question) (a answer, err error) {
 	switch q.Op {
 	case opPlace:
 		return answer{Place: &s.Place}, nil
+	case opReaddress:
+		return a, s.Readdress(q.Runtime, q.IDs[0], q.Owner, q.Session.Address)
 	case opProgram:
 		a.Program, err = s.keep(q)
 		return a, err
@@ -94,39 +98,50 @@ func (s Server) answer(ctx context.Context, q question) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	switch q.Op {
-	case opReaddress:
-		err = s.Readdress(q.Runtime, q.IDs[0], q.Owner, q.Session.Address)
-	case opPrepare:
-		var made resource.Body
-		if made, err = in.Prepare(ctx, q.Session.Session, q.Given); err == nil {
-			a.Bodies = []body{toWire(made)}
-		}
-	case opUnprepare:
-		var used resource.Use
-		used, err = in.Unprepare(ctx, q.IDs[0])
-		a.Use = useToWire(used)
+	a, err = ofRuntime(ctx, in, q)
+	a.Interior.User = &s.Place.User
+	if q.Op == opUnprepare {
 		s.tidy()
+	}
+	return a, err
+}
+
+// ofRuntime asks what every runtime answers.
+func ofRuntime(ctx context.Context, in runtime.Runtime, q question) (a answer, err error) {
+	switch q.Op {
+	case opPrepare:
+		made, err := in.Prepare(ctx, q.Session.Session, q.Given)
+		return answer{Bodies: []body{toWire(made)}}, err
+	case opUnprepare:
+		used, err := in.Unprepare(ctx, q.IDs[0])
+		return answer{Use: useToWire(used)}, err
 	case opList:
-		var all []resource.Body
-		all, err = in.List(ctx)
-		for _, b := range all {
-			a.Bodies = append(a.Bodies, toWire(b))
-		}
+		all, err := in.List(ctx)
+		return answer{Bodies: prose.Each(all, toWire)}, err
 	case opRemains:
 		a.Remains, err = in.Remains(ctx)
 	case opUsage:
-		usage, failed := in.Usage(q.IDs[0])
-		a.Usage, err = &usage, failed
+		usage, err := in.Usage(q.IDs[0])
+		return answer{Usage: &usage}, err
 	case opInterior:
 		a.Interior, err = in.Interior(*q.Prior)
 	case opAltered:
 		a.Altered, err = in.Altered(ctx, *q.Prior)
 	case opCheck:
-		var survey runtime.Survey
-		if survey, err = in.Survey(ctx); err == nil {
-			a.Problems = append(survey.Host, survey.Check(ctx, q.Session.Session, nil)...)
+		survey, err := in.Survey(ctx)
+		if err != nil {
+			return a, err
 		}
+		return answer{Problems: append(survey.Host, survey.Check(ctx, q.Session.Session, nil)...)}, nil
+	default:
+		return ofMore(ctx, in, q)
+	}
+	return a, err
+}
+
+// ofMore asks what only some runtimes answer; of the others the answer is empty.
+func ofMore(ctx context.Context, in runtime.Runtime, q question) (a answer, err error) {
+	switch q.Op {
 	case opEnd:
 		if of, can := in.(ender); can {
 			err = of.End(ctx, q.IDs[0], q.Message, min(q.Grace, maxGrace))
@@ -141,10 +156,7 @@ func (s Server) answer(ctx context.Context, q question) (a answer, err error) {
 		}
 	case opReports:
 		if of, can := in.(runtime.Reporter); can {
-			a.Reports = map[int]resource.Report{}
-			for i, report := range of.Reports(q.IDs) {
-				a.Reports[i] = report
-			}
+			a.Reports = maps.Collect(of.Reports(q.IDs))
 		}
 	default:
 		err = fmt.Errorf("there is no question %q", q.Op)

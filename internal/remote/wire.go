@@ -95,15 +95,14 @@ type outcome struct {
 
 // Place is what a machine is for one host of a configuration.
 type Place struct {
-	Rooted    bool   // only root changes its GPUs, and the user is not root
-	UID       int    // of the user over there
-	User      string // their name
-	Workspace string // folder of sessions whose blocks name none
-	Library   string // path of the NVML library; "" is the system's
-	CUDA      string // path of the CUDA driver; "" is none
-	Folders   string // of the sessions
-	Sim       string // folder of a simulated host; "" is hardware
-	Version   string // of cosplay
+	Rooted    bool          // only root changes its GPUs, and the user is not root
+	User      resource.User // of the sessions
+	Workspace string        // folder of sessions whose blocks name none
+	Library   string        // path of the NVML library; "" is the system's
+	CUDA      string        // path of the CUDA driver; "" is none
+	Folders   string        // of the sessions
+	Sim       string        // folder of a simulated host; "" is hardware
+	Version   string        // of cosplay
 }
 
 func toWire(b resource.Body) body {

@@ -13,6 +13,7 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/preflight"
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 )
 
 // Streams are what a command in a session reads and writes.
@@ -59,6 +60,7 @@ type Interior struct {
 	Probe     string            // path of cosplay-probe, as the session sees it
 	UsageFile string            // path on the host of the usage file; "" without
 	Folder    string            // of the session on the host, which programs in a container do not see
+	User      *resource.User    // as whom the programs run on another machine; nil is who runs cosplay, or as the container says
 	PythonIn  string            // folder of the disguise's Python part, as the session sees it; "" without
 }
 

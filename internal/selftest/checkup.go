@@ -83,6 +83,9 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		}
 		c.add(host.Name, "MPS", "there is no "+resource.MPSControl, grade, resource.InstallMPS)
 	}
+	if host.Connect != "" {
+		c.add(host.Name, "machine", fmt.Sprintf("%s, as %s, cosplay %s", host.Connect, h.Place.User.Name, h.Place.Version), Good, "")
+	}
 	what := "driver " + live.Driver
 	if host.Simulate != "" {
 		what = "simulated, " + what

@@ -285,6 +285,9 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 	case !s.Spec.IsZero():
 		w.User = &s.Spec.User
 		return w, nil
+	case interior.User != nil:
+		w.User = interior.User
+		return w, nil
 	}
 	who, err := machine.Invoker()
 	w.User = &who.User

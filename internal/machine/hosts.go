@@ -37,6 +37,7 @@ type Machine struct {
 	Version string // of cosplay
 
 	hosts       map[string]*Host
+	refused     map[string]error              // of machines that Greet did not reach, until it is reported
 	unopened    map[string]*Host              // whose agents were asked for records
 	connections map[string]runtime.Connection // of runtimes, by name
 	reached     runtime.Connection            // by Reach; nil is none
@@ -66,6 +67,10 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	if h, ok := m.hosts[c.Name]; ok {
 		return h, nil
 	}
+	if err := m.refused[c.Name]; err != nil {
+		delete(m.refused, c.Name)
+		return nil, err
+	}
 	c.Connect = cmp.Or(c.Connect, Elsewhere)
 	if c.Simulate != "" && c.Connect == "" {
 		if err := m.simulation(c).ensure(); err != nil {
@@ -76,11 +81,15 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	if err := h.settle(context.Background()); err != nil {
 		return nil, err
 	}
+	m.keep(h)
+	return h, nil
+}
+
+func (m *Machine) keep(h *Host) {
 	if m.hosts == nil {
 		m.hosts = map[string]*Host{}
 	}
-	m.hosts[c.Name] = h
-	return h, nil
+	m.hosts[h.Config.Name] = h
 }
 
 // Elsewhere is where hosts are whose blocks do not say it; "" is this machine. Only tests set it.

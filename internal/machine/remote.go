@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
@@ -84,6 +85,31 @@ func (m *Machine) far(h *Host) {
 			}
 			return far.Cosplay(command, "--program", program)
 		}}
+}
+
+// Greet opens the hosts of other machines, all at once: each takes the time of a connection. The next Open of a host reports
+// its error.
+func (m *Machine) Greet(hosts []config.Host) {
+	var far []*Host
+	for _, c := range hosts {
+		if _, opened := m.hosts[c.Name]; !opened && c.Connect != "" {
+			far = append(far, m.host(c))
+		}
+	}
+	errs := make([]error, len(far))
+	var greeted sync.WaitGroup
+	for i, h := range far {
+		greeted.Go(func() { errs[i] = h.settle(context.Background()) })
+	}
+	greeted.Wait()
+	m.refused = map[string]error{}
+	for i, h := range far {
+		if errs[i] != nil {
+			m.refused[h.Config.Name] = errs[i]
+		} else {
+			m.keep(h)
+		}
+	}
 }
 
 // settle asks the machine of a host what it is.

@@ -251,6 +251,7 @@ func simulates(dir string) (string, error) {
 // ReadHosts reads the GPUs and the ledger of each host. If it cannot read a host, it still
 // reads the others.
 func (p *Project) ReadHosts(ctx context.Context) (live resource.Live, failures []error) {
+	p.Machine.Greet(p.Intent.Hosts)
 	for _, c := range p.Intent.Hosts {
 		h, err := p.Machine.Open(c)
 		if err == nil {

@@ -272,6 +272,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 	if err != nil {
 		return resource.Live{}, err
 	}
+	p.Machine.Greet(p.Intent.Hosts)
 	var sources []observe.Source
 	for _, h := range p.Intent.Hosts {
 		source, err := p.source(ctx, h, owner, prior)
@@ -313,6 +314,7 @@ func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owne
 
 // Hardware reads the GPUs of all hosts, and no sessions.
 func (l *Fleet) Hardware(ctx context.Context) (resource.Live, error) {
+	l.Machine.Greet(l.Intent.Hosts)
 	var sources []observe.Source
 	for _, c := range l.Intent.Hosts {
 		h, err := l.Machine.Open(c)

@@ -16,14 +16,13 @@ import (
 	"cosplay/internal/ledger"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 // Deadlines of one request. Switching MIG mode resets the GPU on Ampere, which takes seconds.
 const (
 	readDeadline   = 20 * time.Second
 	changeDeadline = 60 * time.Second
-
-	sessionsDeadline = changeDeadline
 )
 
 // Options say how the child is started.
@@ -108,7 +107,11 @@ func (c *Client) Read(ctx context.Context, daemons resource.MPSSearch) (resource
 	if err != nil {
 		return resource.Host{}, err
 	}
-	return answer.Host.host(), nil
+	host := answer.Host.host()
+	if far := c.reads.options.Far; far != nil {
+		host.Ledger = far.known(host.Ledger)
+	}
+	return host, nil
 }
 
 // Clock reads the SM clock of a GPU.
@@ -250,8 +253,14 @@ func (c *child) exchange(r request) ([]byte, error) {
 // lost ends a child that does not answer, and returns why it does not.
 func (c *child) lost(r request, cause error, fresh bool) error {
 	said := c.end()
-	if fresh && c.options.Far != nil && c.late.Load() == 0 {
-		return c.options.Far.failed(cmp.Or(said, cause.Error()))
+	if far := c.options.Far; far != nil {
+		switch after := time.Duration(c.late.Load()); {
+		case after != 0:
+			return far.gone(fmt.Sprintf("does not answer within %s", after))
+		case !fresh:
+			return far.gone("has ended: " + terminal.Lines(cmp.Or(said, cause.Error())))
+		}
+		return far.failed(cmp.Or(said, cause.Error()))
 	}
 	if why, refused := strings.CutPrefix(said, "sudo: "); refused && fresh && c.privileged {
 		return c.options.refused(why)

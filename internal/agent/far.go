@@ -10,7 +10,9 @@ import (
 	"strings"
 	"syscall"
 
+	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 )
 
@@ -20,6 +22,31 @@ type Far struct {
 	Command []string // runs another command over there: ssh with its options and the destination
 	Shown   string   // what a person types for it: "ssh ada@gpu1"
 	For     string   // of which host, for cosplay over there: letters and digits
+
+	// Who the client is; set once the machine has said who its account is.
+	Machine, State string // the ID of this machine and the path of the project's state; "" in tests
+	Here           resource.Holder
+	There          int // uid of the account
+}
+
+// elsewhere is the machine of projects that another machine lists.
+const elsewhere = "another"
+
+// known replaces, in pages of the other machine, its account by the user of the client, who has that account. The state of
+// every other project is on another machine, whatever the page says: this one opens no path that another machine names.
+func (f *Far) known(pages []resource.Page) []resource.Page {
+	for _, page := range pages {
+		for i := range page.Holders {
+			h := &page.Holders[i]
+			if f.State != "" && (h.Machine != f.Machine || h.State != f.State) {
+				h.Machine = elsewhere
+			}
+			if h.UID != nil && *h.UID == f.There && f.Here.UID != nil {
+				h.UID, h.User = f.Here.UID, f.Here.User
+			}
+		}
+	}
+	return pages
 }
 
 // cosplay is the command over there.
@@ -48,16 +75,25 @@ func (e *FarError) Unwrap() error { return e.Advice }
 func (f Far) failed(said string) error {
 	said = terminal.Lines(said)
 	a, ours := prose.Advice{What: said, Fix: fmt.Sprintf("this must work, without a question: %s true", f.Shown)}, false
+	_, error, is := strings.Cut("\n"+said, "\nError: ") // a shell may have complained before
 	switch {
-	case strings.Contains(said, "unknown flag"):
+	case is && strings.Contains(error, "unknown flag"):
 		return f.OtherVersion("", "an earlier one")
-	case strings.Contains(said, "not found"):
+	case !is && absent().MatchString(said):
 		a = prose.Advice{What: "there is no cosplay: " + said, Fix: f.install()}
-	case strings.HasPrefix(said, "Error: "): // cosplay's over there
-		what, fix, _ := strings.Cut(unwrapped(strings.TrimPrefix(said, "Error: ")), "Fix: ")
+	case is:
+		what, fix, _ := strings.Cut(unwrapped(error), "Fix: ")
 		a, ours = prose.Advice{What: strings.TrimSpace(what), Fix: fix}, true
 	}
 	return &FarError{a, ours}
+}
+
+// absent is what shells say where there is no cosplay.
+var absent = pattern.Of(`cosplay.*not found|not found.*cosplay`)
+
+// gone is the error of a connection that ended, or whose machine does not answer.
+func (f Far) gone(how string) error {
+	return &FarError{Advice: prose.Advice{What: fmt.Sprintf("the connection by %s %s", f.Shown, how), Fix: "run the command again: it reads what the machine has, and continues"}}
 }
 
 // OtherVersion is the error of a machine whose cosplay is not that of this one. own is "" where it is not known.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"time"
 
 	"cosplay/internal/ledger"
 	"cosplay/internal/mps"
@@ -14,12 +15,23 @@ import (
 // next time, and another text after any page has changed.
 func (c *Client) Ledger(ctx context.Context, known string) (pages []resource.Page, stamp string, err error) {
 	answer, err := c.reads.ask(ctx, request{Op: opLedger, Known: known}, readDeadline)
-	return prose.Each(answer.Ledger, wirePage.page), answer.Stamp, err
+	pages = prose.Each(answer.Ledger, wirePage.page)
+	if far := c.reads.options.Far; far != nil {
+		pages = far.known(pages)
+	}
+	return pages, answer.Stamp, err
 }
 
 // History reads what users have asked of the host, oldest first.
 func (c *Client) History(ctx context.Context) ([]ledger.Attempted, error) {
 	answer, err := c.reads.ask(ctx, request{Op: opHistory}, readDeadline)
+	if far := c.reads.options.Far; far != nil && far.Here.UID != nil {
+		for i := range answer.History {
+			if a := &answer.History[i]; a.UID == far.There {
+				a.UID, a.User = *far.Here.UID, far.Here.User
+			}
+		}
+	}
 	return answer.History, err
 }
 
@@ -84,9 +96,10 @@ func (l *nvmlLibrary) ofUser(r request, answer *response) (err error) {
 	return err
 }
 
-// Sessions asks a runtime on the machine of the agent, for a client on another. Only one with Options.Over can.
-func (c *Client) Sessions(ctx context.Context, question []byte) ([]byte, error) {
-	answer, err := c.reads.ask(ctx, request{Op: opSessions, Sessions: question}, sessionsDeadline)
+// Sessions asks a runtime on the machine of the agent, for a client on another. Only one with Options.Far can. within is
+// how long the answer may take, besides what every answer may.
+func (c *Client) Sessions(ctx context.Context, question []byte, within time.Duration) ([]byte, error) {
+	answer, err := c.reads.ask(ctx, request{Op: opSessions, Sessions: question}, changeDeadline+within)
 	return answer.Sessions, err
 }
 

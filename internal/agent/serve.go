@@ -22,8 +22,19 @@ import (
 	"cosplay/internal/resource"
 )
 
-// maxRequest bounds the length of one request, in bytes.
+// maxRequest bounds the length of one request, in bytes. A client on another machine sends sessions and what programs are
+// given.
 const maxRequest = 1 << 20
+
+func (l *nvmlLibrary) maxRequest() int {
+	if l.sessions != nil {
+		return maxAnswer
+	}
+	return maxRequest
+}
+
+// longestSessions is how much longer than others a question to a runtime may take: programs that end have their time.
+const longestSessions = 2 * time.Hour
 
 // Serve is the child: it answers requests from in on out until in ends. If a call takes longer than its request's
 // deadline, Serve answers with an error and ends the process, since nothing else stops the call.
@@ -43,7 +54,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	defer l.close()
 	l.client, _ = in.(*os.File)
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxRequest)
+	lines.Buffer(nil, l.maxRequest())
 	for lines.Scan() {
 		r, err := parse(lines.Bytes())
 		if err != nil {
@@ -52,7 +63,11 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 		}
 		deadline := time.Duration(r.Deadline)
 		// A caller able to interrupt the root agent could leave the GPU in any state.
-		if l.guard != nil || deadline <= 0 || deadline > changeDeadline {
+		most := changeDeadline
+		if r.Op == opSessions {
+			most += longestSessions
+		}
+		if l.guard != nil || deadline <= 0 || deadline > most {
 			deadline = changeDeadline
 		}
 		watchdog := time.AfterFunc(deadline, func() {

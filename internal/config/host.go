@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -64,6 +65,15 @@ func (l *loader) readHost(b *hcl.Block) {
 		return
 	}
 	l.hosts = append(l.hosts, h)
+}
+
+// address is where the machine is, without the user; "" is this one. Names that lead to one machine are not recognized.
+func (h Host) address() string {
+	to, err := url.Parse(h.Connect)
+	if h.Connect == "" || err != nil {
+		return ""
+	}
+	return to.Hostname() + " " + cmp.Or(to.Port(), "22")
 }
 
 // unreached reports whether the address of another machine could not be read.
@@ -131,7 +141,7 @@ func (l *loader) checkReach(h Host) {
 		return
 	}
 	for _, other := range l.hosts {
-		if !slices.Contains(other.Open, "nvml") && !other.unreached() && !other.Ranges.has("simulate") && !other.Ranges.has("kubernetes") && other.NVML == h.NVML && other.Connect == h.Connect {
+		if !slices.Contains(other.Open, "nvml") && !other.unreached() && !other.Ranges.has("simulate") && !other.Ranges.has("kubernetes") && other.NVML == h.NVML && other.address() == h.address() {
 			l.complain(h.Ranges.Decl, fmt.Sprintf("this is the same machine as host %q", other.Name),
 				"Both use the same NVML library, so cosplay would use each GPU twice. Keep one of the two, or give one of them \"simulate\", \"connect\" or its own \"nvml\".")
 			return

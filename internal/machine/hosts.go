@@ -59,6 +59,7 @@ type Host struct {
 	version string                                        // of cosplay
 	remote  *remote.Machine                               // nil for this machine
 	others  []*Host                                       // as other projects have it
+	state   string                                        // path of the project's state, of a host on another machine
 }
 
 // Open connects to a host; its agent starts with the first question. A simulated host is
@@ -167,7 +168,9 @@ func (m *Machine) all() []*Host {
 // Leave is Rest that does not wait until the agents have ended; Close does.
 func (m *Machine) Leave() {
 	for _, h := range m.all() {
-		go func() { _ = h.Agent.Close() }()
+		for _, one := range append(h.others, h) {
+			go func() { _ = one.Agent.Close() }()
+		}
 	}
 }
 

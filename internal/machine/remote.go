@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
@@ -65,15 +66,17 @@ func sshTo(connect string, options ...string) []string {
 	return append(command, "--", destination)
 }
 
-// Options of ssh. Without a terminal it asks nothing, and its keepalives end it where the machine is lost.
+// Options of ssh. Without a terminal it asks nothing, and its keepalives end it where the machine is lost. The user's
+// forwardings are for the user's own connections.
 var (
-	alive       = []string{"-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3"}
+	alive       = []string{"-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "LogLevel=ERROR", "-o", "ClearAllForwardings=yes"}
 	unattended  = append([]string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"}, alive...)
 	interactive = append([]string{"-tt"}, alive...)
 )
 
 // far makes a host one of another machine.
 func (m *Machine) far(h *Host) {
+	h.state = m.State
 	far := agent.Far{Command: sshTo(h.Config.Connect, unattended...), Shown: strings.ReplaceAll(strings.Join(sshTo(h.Config.Connect), " "), "-- ", ""), For: m.errand(h.Config)}
 	h.options = agent.Options{Far: &far, TimeSlices: h.Config.TimeSlice != ""}
 	h.Agent = agent.New(h.options)
@@ -117,6 +120,10 @@ func (h *Host) settle(ctx context.Context) (err error) {
 	if h.remote == nil {
 		return nil
 	}
+	if ID() == "" {
+		return prose.Advice{What: fmt.Sprintf("host %s: this machine has no ID, by which the other one could tell its projects from those of others", h.Config.Name),
+			Fix: "make /etc/machine-id: sudo systemd-machine-id-setup, or uuidgen -r | tr -d - | sudo tee /etc/machine-id"}
+	}
 	h.Place, err = h.remote.Place(ctx)
 	if far, is := errors.AsType[*agent.FarError](err); is && far.Ours {
 		return err // it names the host
@@ -127,6 +134,10 @@ func (h *Host) settle(ctx context.Context) (err error) {
 	if h.Place.Version != h.version {
 		return fmt.Errorf("host %s: %w", h.Config.Name, h.options.Far.OtherVersion(h.version, h.Place.Version))
 	}
+	if Elsewhere == "" {
+		h.options.Far.Machine, h.options.Far.State = ID(), h.state
+	}
+	h.options.Far.Here, h.options.Far.There = resource.Holder{User: UserName(), UID: UserID()}, h.Place.User.UID
 	h.Rooted, h.Folders, h.Library = h.Place.Rooted, h.Place.Folders, h.Place.Library
 	if h.options.Privileged = h.Rooted; h.Rooted {
 		h.Agent = h.Agent.WithRoot()
@@ -136,6 +147,11 @@ func (h *Host) settle(ctx context.Context) (err error) {
 
 // farAs is As for a host on another machine, whose agent serves one project.
 func (h *Host) farAs(name, dir, statePath string) *Host {
+	for _, other := range h.others {
+		if other.Config.Name == name && other.state == statePath {
+			return other
+		}
+	}
 	m := Machine{Dir: dir, State: statePath, Version: h.version}
 	if h.Place.Sim != "" {
 		m.Sims = filepath.Dir(h.Place.Sim)
@@ -143,17 +159,19 @@ func (h *Host) farAs(name, dir, statePath string) *Host {
 	block := h.Config
 	block.Name = name
 	other := m.host(block)
-	_ = other.settle(context.Background()) // the next question has the error
+	if err := other.settle(context.Background()); err != nil { // its questions have the error
+		other.remote.Ask = func(context.Context, []byte, time.Duration) ([]byte, error) { return nil, err }
+	}
 	h.others = append(h.others, other)
 	return other
 }
 
-// UID is the user who changes the host's GPUs, on its machine.
-func (h *Host) UID() int {
+// Subject is the user of the host's GPUs, as the rules of its admin name users.
+func (h *Host) Subject() agent.Subject {
 	if h.remote != nil {
-		return h.Place.User.UID
+		return agent.Subject{Name: h.Place.User.Name, UID: h.Place.User.UID, Groups: h.Place.Groups}
 	}
-	return os.Getuid()
+	return agent.SubjectOf(os.Getuid())
 }
 
 // Readdress writes the new address of a session where Remains reads it.
@@ -221,7 +239,7 @@ func errands() string {
 func (e *Errand) server() remote.Server {
 	who, _ := Invoker()
 	return remote.Server{Root: e.root, Programs: filepath.Join(e.machine.Dir, ScratchDir, "programs", filepath.Base(filepath.Dir(e.host.Folders)), filepath.Base(e.host.Folders)),
-		Place: remote.Place{Rooted: e.host.Rooted, User: who.User, Workspace: e.workspace,
+		Place: remote.Place{Rooted: e.host.Rooted, User: who.User, Groups: agent.SubjectOf(who.UID).Groups, Sessions: e.host.SessionFolders(), Workspace: e.workspace,
 			Library: e.host.Library, CUDA: e.host.CUDA(), Sim: e.host.simDir, Folders: e.host.Folders, Version: e.machine.Version},
 		Open: func(name string, owner resource.Owner) (runtime.Runtime, error) {
 			in, is := e.host.Runtimes(owner)[name]

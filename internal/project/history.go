@@ -35,7 +35,7 @@ type Past struct {
 // knows the session.
 func (p *Project) History(ctx context.Context) (past Past, err error) {
 	p.Intent.Hosts = slices.DeleteFunc(p.Intent.Hosts, func(c config.Host) bool { // to read a simulated host creates it
-		return c.Simulate != "" && !sim.Is(p.Machine.SimDir(c.Name))
+		return c.Simulate != "" && c.Connect == "" && !sim.Is(p.Machine.SimDir(c.Name))
 	})
 	var all []public.Event
 	logs := map[string]bool{}
@@ -52,7 +52,7 @@ func (p *Project) History(ctx context.Context) (past Past, err error) {
 		}
 		for _, a := range attempts {
 			e := ofLedger(a, cmp.Or(c.Name, config.LocalHost))
-			if all = append(all, e); a.State != "" {
+			if all = append(all, e); a.State != "" && c.Connect == "" { // this machine has no log of another's projects
 				logs[auditOf(e)] = true
 			}
 		}

@@ -134,7 +134,7 @@ func (f *Files) neighbour(h resource.Holder) resolve.Neighbour {
 	dir := filepath.Dir(h.State)
 	runDir, once := FolderOfRun(h.State)
 	switch {
-	case once && wasKilled(h.State):
+	case once && !Elsewhere(h) && wasKilled(h.State):
 		return resolve.Neighbour{Name: "cosplay run in " + runDir + ", which was killed,", Frees: "cosplay reset --chdir " + terminal.ShellWord(runDir)}
 	case once:
 		return resolve.Neighbour{Name: "cosplay run in " + runDir, Ends: true}

@@ -23,6 +23,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/machine"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 	"cosplay/internal/terminal"
@@ -151,6 +152,10 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 // host, the flags describe this machine.
 func (o *Once) settle(intent *config.Intent, check func(spec string) error) error {
 	session := &intent.Sessions[0]
+	if host := intent.Host(session.Host); host != nil && host.Connect != "" {
+		return prose.Advice{What: fmt.Sprintf("host %q is another machine, and cosplay starts programs there in sessions of a configuration only", host.Name),
+			Fix: "write a session, apply it, and use cosplay exec; or run cosplay on that machine, by ssh"}
+	}
 	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
 	if info, err := os.Stat(session.Workspace); o.Workspace != "" && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("--workspace %s: there is no such folder. Fix: correct the path, or create the folder: mkdir -p %s", o.Workspace, terminal.ShellWords([]string{session.Workspace}))
@@ -236,7 +241,7 @@ func (f *Files) Killed() []string {
 func (f *Files) KilledRuns(live resource.Live) map[string]string {
 	folders := map[string]string{}
 	for _, h := range Holders(live) {
-		if dir, once := FolderOfRun(h.State); once && wasKilled(h.State) {
+		if dir, once := FolderOfRun(h.State); once && !Elsewhere(h) && wasKilled(h.State) {
 			folders[h.Lineage] = dir
 		}
 	}

@@ -214,7 +214,7 @@ func OpenForRecovery(o Options) (p *Project, complaint, err error) {
 func (l *Fleet) takeSimulated() {
 	var hosts []config.Host
 	for _, h := range l.Intent.Hosts {
-		if h.Simulate == "" && l.Machine.Sims == "" || sim.Is(l.Machine.SimDir(h.Name)) {
+		if h.Connect != "" || h.Simulate == "" && l.Machine.Sims == "" || sim.Is(l.Machine.SimDir(h.Name)) {
 			hosts = append(hosts, h)
 		}
 	}

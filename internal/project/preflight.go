@@ -100,7 +100,7 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 	live, _ := f.Live.Host(h.Config.Name)
 	policy, unread := agent.PolicyOf(live.Admin.Rules)
-	who := agent.SubjectOf(h.UID())
+	who := h.Subject()
 	has, planned := agent.SlicesOf(live.Ledger, who.UID), map[string]int{}
 	for _, step := range f.Plan.Steps {
 		var wish agent.Wish

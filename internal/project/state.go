@@ -42,7 +42,7 @@ func (l *Fleet) Addresses() []resource.Address {
 func (l *Fleet) SimDirs() map[string]string {
 	dirs := map[string]string{}
 	for _, h := range l.Intent.Hosts {
-		if h.Simulate != "" {
+		if h.Simulate != "" && h.Connect == "" {
 			dirs[h.Name] = l.Machine.SimDir(h.Name)
 		}
 	}

@@ -31,14 +31,17 @@ func (f *Files) subject() agent.Subject {
 
 // ttlRules returns what the rules of the admins say about the ttl of a session on GPUs of a host. Root is free. A user who
 // may not read the rules has none.
-func (f *Files) ttlRules(live resource.Live) func(host string, gpus []string) (agent.TTL, error) {
-	subject := sync.OnceValue(f.subject)
+func (p *Project) ttlRules(live resource.Live) func(host string, gpus []string) (agent.TTL, error) {
+	subject := sync.OnceValue(p.subject)
 	return func(host string, gpus []string) (agent.TTL, error) {
 		shown, _ := live.Host(host)
 		if shown.Admin.Rules.Path == "" {
 			return agent.TTL{}, nil
 		}
 		who := subject()
+		if h := p.Machine.Hosts()[host]; h != nil && h.Config.Connect != "" {
+			who = h.Subject()
+		}
 		policy, err := agent.PolicyOf(shown.Admin.Rules)
 		switch {
 		case who.UID == 0 || errors.Is(err, fs.ErrPermission):
@@ -55,8 +58,8 @@ func gpusOf(s resource.Session) []string {
 }
 
 // giveTTL gives sessions without a ttl the default one of the rules.
-func (f *Files) giveTTL(sessions []resource.Session, live resource.Live) {
-	rules := f.ttlRules(live)
+func (p *Project) giveTTL(sessions []resource.Session, live resource.Live) {
+	rules := p.ttlRules(live)
 	for i := range sessions {
 		s := &sessions[i]
 		if s.Lifetime.TTL != 0 {
@@ -94,8 +97,8 @@ func (p *Project) checkTTL(f *preflight.Flight) {
 }
 
 // refuseLonger refuses to extend a session beyond what the rules for some GPUs permit from now.
-func (f *Files) refuseLonger(live resource.Live, host string, gpus []string, left resource.Seconds) error {
-	ttl, err := f.ttlRules(live)(host, gpus)
+func (p *Project) refuseLonger(live resource.Live, host string, gpus []string, left resource.Seconds) error {
+	ttl, err := p.ttlRules(live)(host, gpus)
 	if err != nil || ttl.Max == 0 || left <= ttl.Max {
 		return err
 	}

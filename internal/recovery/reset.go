@@ -124,7 +124,7 @@ func claims(p *project.Project, v StateView, live resource.Live, o ResetOptions)
 	var all []claim
 	for _, h := range project.Holders(live) {
 		ours := slices.ContainsFunc(own, func(o claim) bool { return o.Holder.Lineage == h.Lineage })
-		if o.AllProjects && !ours && project.MayRelease(h) == nil {
+		if o.AllProjects && !ours && !project.Elsewhere(h) && project.MayRelease(h) == nil {
 			all = append(all, otherClaim(h))
 		}
 	}

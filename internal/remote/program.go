@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -35,8 +36,20 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 	run := r.Run(a.Program, isTerminal(s.In) && isTerminal(s.Out))
 	command := exec.Command(run[0], run[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
-	// The keys of a terminal are for the program over there; only the group in front can read one.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: !isTerminal(s.In)}
+	onTerminal := isTerminal(s.In) && isTerminal(s.Out)
+	// The keys of a terminal are for the program over there, and not for ssh. Only the group in front can read a terminal.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
+	if isTerminal(s.In) && !onTerminal {
+		command.Stdin = nil
+		in, err := command.StdinPipe()
+		if err != nil {
+			return 1, err
+		}
+		go func() {
+			_, _ = io.Copy(in, s.In)
+			_ = in.Close()
+		}()
+	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -47,7 +60,10 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 	go r.pass(ctx, signals, ended, a.Program, command)
 	_ = command.Wait() // the outcome says more than ssh's exit code
 	close(ended)
-	a, err = r.ask(context.Background(), question{Op: opOutcome, IDs: []string{a.Program}})
+	program := a.Program
+	for try := 0; try == 0 || err != nil && try < 2; try++ { // the agent may have been lost meanwhile; the next one answers
+		a, err = r.ask(context.Background(), question{Op: opOutcome, IDs: []string{program}})
+	}
 	switch {
 	case err != nil:
 		return 1, err
@@ -93,7 +109,8 @@ const keptFor = 24 * time.Hour
 func (s Server) keep(q question) (string, error) {
 	old, _ := os.ReadDir(s.Programs)
 	for _, e := range old {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keptFor {
+		info, err := e.Info()
+		if err == nil && time.Since(info.ModTime()) > keptFor && !s.runs(strings.TrimSuffix(e.Name(), runs)) {
 			_ = os.Remove(filepath.Join(s.Programs, e.Name()))
 		}
 	}
@@ -124,7 +141,7 @@ func (s Server) Start(ctx context.Context, name string, streams runtime.Streams)
 		return 1, errors.New("that is not the name of a program")
 	}
 	text, err := durable.ReadFile(s.file(name))
-	if err := cmp.Or(err, os.Remove(s.file(name)), durable.WriteFile(s.file(name)+runs, []byte(strconv.Itoa(os.Getpid())), 0o600)); err != nil {
+	if err := cmp.Or(err, os.Remove(s.file(name)), durable.WriteFile(s.file(name)+runs, []byte(durable.Self()), 0o600)); err != nil {
 		return 1, err
 	}
 	code, err := s.start(ctx, text, streams)
@@ -152,13 +169,15 @@ func (s Server) start(ctx context.Context, text []byte, streams runtime.Streams)
 	if err != nil {
 		return 1, err
 	}
-	go hangUp(streams)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go hangUp(streams, cancel)
 	return in.Exec(ctx, q.IDs[0], *q.Program, streams)
 }
 
 // hangUp sends this process a hangup once its output cannot be read any more: the connection has ended. A program that
-// writes has its time to notice it first.
-func hangUp(s runtime.Streams) {
+// writes has its time to notice it first. One that goes on is ended, as where a client is.
+func hangUp(s runtime.Streams, end func()) {
 	out, is := s.Out.(*os.File)
 	if !is {
 		return
@@ -168,6 +187,8 @@ func hangUp(s runtime.Streams) {
 		if n, err := unix.Poll(fds, 1000); err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
 			time.Sleep(time.Second)
 			_ = syscall.Kill(os.Getpid(), syscall.SIGHUP)
+			time.Sleep(runtime.KillAfter)
+			end()
 			return
 		}
 	}
@@ -175,15 +196,22 @@ func hangUp(s runtime.Streams) {
 
 // signal sends a signal to the process that runs a program, which passes it on.
 func (s Server) signal(program string, what syscall.Signal) error {
-	text, err := os.ReadFile(s.file(program) + runs)
-	if errors.Is(err, fs.ErrNotExist) {
+	if !s.runs(program) {
 		return nil // it has not begun, or has ended
 	}
-	pid, bad := strconv.Atoi(string(text))
+	text, err := os.ReadFile(s.file(program) + runs)
+	number, _, _ := strings.Cut(string(text), "-")
+	pid, bad := strconv.Atoi(number)
 	if err := cmp.Or(err, bad); err != nil {
 		return err
 	}
 	return syscall.Kill(pid, what)
+}
+
+// runs reports whether the process still exists that runs a program.
+func (s Server) runs(program string) bool {
+	text, err := os.ReadFile(s.file(program) + runs)
+	return err == nil && durable.Runs(string(text), time.Now())
 }
 
 // outcome is how a program ended; nil if it is not known.
@@ -203,8 +231,10 @@ func (s Server) outcome(program string) (*outcome, error) {
 
 // tidy removes the folders of the project that are empty.
 func (s Server) tidy() {
-	if _, err := os.Stat(s.Place.Folders); err == nil {
-		return // there are sessions
+	for _, folder := range s.Place.Sessions {
+		if _, err := os.Stat(folder); err == nil {
+			return // there are sessions
+		}
 	}
 	_ = os.RemoveAll(s.Programs) // outcomes that no client asked for
 	for _, dir := range []string{s.Place.Workspace, s.Programs, s.Place.Folders} {

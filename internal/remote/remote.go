@@ -18,7 +18,7 @@ import (
 
 // Machine is another machine with sessions.
 type Machine struct {
-	Ask func(ctx context.Context, question []byte) (answer []byte, err error)
+	Ask func(ctx context.Context, question []byte, within time.Duration) (answer []byte, err error)
 	// Run is the command that runs a program over there that opProgram has kept, with a terminal or without.
 	Run func(program string, terminal bool) []string
 }
@@ -35,7 +35,7 @@ func (m Machine) ask(ctx context.Context, q question) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	if text, err = m.Ask(ctx, text); err != nil {
+	if text, err = m.Ask(ctx, text, q.Grace); err != nil {
 		return a, err
 	}
 	if err := json.Unmarshal(text, &a); err != nil {

@@ -66,14 +66,14 @@ func pair(t *testing.T) (*fake, Server, Runtime) {
 	f := &fake{}
 	root := t.TempDir()
 	project := filepath.Join(root, "key")
-	s := Server{Root: root, Programs: filepath.Join(project, "programs"), Place: Place{Folders: filepath.Join(project, "sessions"), Workspace: filepath.Join(project, "workspace"), User: resource.User{Name: "ada"}},
+	s := Server{Root: root, Programs: filepath.Join(project, "programs"), Place: Place{Folders: filepath.Join(project, "sessions"), Sessions: []string{filepath.Join(project, "sessions")}, Workspace: filepath.Join(project, "workspace"), User: resource.User{Name: "ada"}},
 		Open: func(name string, owner resource.Owner) (runtime.Runtime, error) {
 			if f.owner = owner; name != "process" {
 				return nil, errors.New("not here")
 			}
 			return f, nil
 		}}
-	return f, s, Runtime{Machine: Machine{Ask: func(_ context.Context, q []byte) ([]byte, error) { return s.Answer(q) }}, Name: "process", Owner: resource.Owner{Lineage: "l", Key: "k"}}
+	return f, s, Runtime{Machine: Machine{Ask: func(_ context.Context, q []byte, _ time.Duration) ([]byte, error) { return s.Answer(q) }}, Name: "process", Owner: resource.Owner{Lineage: "l", Key: "k"}}
 }
 
 // TestQuestions: what a runtime is asked arrives over there whole, and its answer here, also what is left out of their files.
@@ -173,12 +173,12 @@ func TestForeignQuestions(t *testing.T) {
 		t.Error("a path is the name of a program")
 	}
 	for _, text := range []string{"", "[]", `"x"`, `{"bodies":3}`} { // of a host that lies
-		r.Ask = func(context.Context, []byte) ([]byte, error) { return []byte(text), nil }
+		r.Ask = func(context.Context, []byte, time.Duration) ([]byte, error) { return []byte(text), nil }
 		if _, err := r.List(ctx); err == nil {
 			t.Errorf("the answer %q is taken", text)
 		}
 	}
-	r.Ask = func(context.Context, []byte) ([]byte, error) { return []byte("{}"), nil }
+	r.Ask = func(context.Context, []byte, time.Duration) ([]byte, error) { return []byte("{}"), nil }
 	if _, err := r.Prepare(ctx, whole, resource.Handle{}); err == nil {
 		t.Error("a session without a body is prepared")
 	}

@@ -53,9 +53,6 @@ type ender interface {
 	End(ctx context.Context, session, message string, grace time.Duration) error
 }
 
-// maxGrace bounds how long a program may take to end, within the deadline of a question.
-const maxGrace = 30 * time.Second
-
 // check refuses a question that lacks what it is about.
 func (q question) check() error {
 	lacks := false
@@ -144,7 +141,7 @@ func ofMore(ctx context.Context, in runtime.Runtime, q question) (a answer, err 
 	switch q.Op {
 	case opEnd:
 		if of, can := in.(ender); can {
-			err = of.End(ctx, q.IDs[0], q.Message, min(q.Grace, maxGrace))
+			err = of.End(ctx, q.IDs[0], q.Message, q.Grace)
 		}
 	case opOffer:
 		if of, can := in.(runtime.Offerer); can {

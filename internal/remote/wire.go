@@ -97,6 +97,8 @@ type outcome struct {
 type Place struct {
 	Rooted    bool          // only root changes its GPUs, and the user is not root
 	User      resource.User // of the sessions
+	Groups    []string      // of that user: names and GIDs
+	Sessions  []string      // folders of the sessions of every runtime
 	Workspace string        // folder of sessions whose blocks name none
 	Library   string        // path of the NVML library; "" is the system's
 	CUDA      string        // path of the CUDA driver; "" is none

@@ -17,6 +17,6 @@ host "h" {
   kubernetes = "cluster.json"
 }
 host "i" { connect = "ssh://ada@gpu3" }
-host "j" { connect = "ssh://ada@gpu3" }
+host "j" { connect = "ssh://gpu3:22" }
 host "k" { connect = "https://gpu1" }
 host "l" { connect = "" }

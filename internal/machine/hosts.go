@@ -93,9 +93,6 @@ func (m *Machine) keep(h *Host) {
 	m.hosts[h.Config.Name] = h
 }
 
-// Elsewhere is where hosts are whose blocks do not say it; "" is this machine. Only tests set it.
-var Elsewhere string
-
 // host is a host with an agent that has not started. A simulated host need not exist.
 func (m *Machine) host(c config.Host) *Host {
 	h := &Host{Config: c, Library: c.NVML, Folders: FoldersOf(m.Dir, m.State, c.Name), version: m.Version, opens: map[string]func(runtime.Host) runtime.Runtime{}}

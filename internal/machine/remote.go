@@ -25,6 +25,9 @@ import (
 	"cosplay/internal/runtime"
 )
 
+// Elsewhere is where hosts are whose blocks do not say it; "" is this machine. Only tests set it.
+var Elsewhere string
+
 // errand is what cosplay on another machine has to know of a host of this project.
 type errand struct {
 	Key       string `json:"key"`  // tells the project's files from those of others

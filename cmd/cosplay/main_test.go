@@ -137,7 +137,7 @@ func stories(t *testing.T) []string {
 }
 
 // elsewhere are the stories that always run as if their hosts were on another machine: each kind of question, at least once.
-var elsewhere = []string{"again", "audit", "disguise", "fits", "gpus", "lifetimes", "lost", "moved", "mps", "privatemounts", "reset", "run", "secrets", "state", "stories", "words"}
+var elsewhere = []string{"again", "audit", "disguise", "fits", "gpus", "lost", "moved", "privatemounts", "reset", "run", "secrets", "state", "stories", "words"}
 
 // TestScriptsElsewhere runs stories as if their hosts were on another machine, which is this one: ssh is a program that runs
 // the command here. COSPLAY_LONG=1 runs all but "updated", which has two versions of cosplay, of which a machine has one.

@@ -296,6 +296,19 @@ session "worker" {
 	if history := c.over("gpu1", "cosplay history"); !strings.Contains(history, "ada ") {
 		t.Errorf("the history over there does not name the user:\n%s", history)
 	}
+	if said := c.run(0, []string{"2 sessions, all running; no drift"}, "status"); strings.Contains(said, "another user") {
+		t.Errorf("the user's account over there is taken for another user:\n%s", said)
+	}
+	c.run(0, []string{"Everything is as it was found"}, "destroy", "--auto-approve")
+	if said := c.run(0, nil, "drift") + c.run(0, nil, "plan"); strings.Contains(said, "another user") || strings.Contains(said, "removed by") {
+		t.Errorf("the user's own destroy is taken for another user's:\n%s", said)
+	}
+	c.run(0, []string{"Applied: 2 created"}, "apply", "--auto-approve")
+	if err := os.Remove(filepath.Join(c.dir, "cosplay.state.json")); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(filepath.Join(c.dir, "cosplay.state.json.backup"))
+	c.run(0, []string{"2 sessions"}, "state", "rebuild", "--auto-approve")
 	c.run(0, []string{"Everything is as it was found"}, "destroy", "--auto-approve")
 	if now := host(); now != before {
 		t.Errorf("the host is not as it was:\n%s", now)

@@ -134,7 +134,9 @@ func (m *Machine) Records(c config.Host) *agent.Client {
 		if m.unopened == nil {
 			m.unopened = map[string]*Host{}
 		}
-		m.unopened[c.Name] = m.host(c)
+		h := m.host(c)
+		_ = h.settle(context.Background()) // the next question has the error
+		m.unopened[c.Name] = h
 	}
 	return m.unopened[c.Name].Agent
 }
@@ -187,7 +189,7 @@ func (m *Machine) Close() {
 func (h *Host) NewRuntime() string { return h.runtime }
 
 // Ledger is the folder of the ledger of a host, which need not be open: of a simulated host its own. A host whose
-// configuration allows no change needs none.
+// configuration allows no change needs none. That of another machine is named by where the machine is.
 func (m *Machine) Ledger(c config.Host) string {
 	c.Connect = cmp.Or(c.Connect, Elsewhere)
 	if c.Connect != "" {
@@ -208,7 +210,7 @@ func (m *Machine) Ledger(c config.Host) string {
 
 // LacksPath is the file with the features that cosplay does without on a GPU.
 func (h *Host) LacksPath(uuid string) string {
-	return ledger.Book{Dir: h.options.Ledger}.LacksPath(uuid)
+	return ledger.Book{Dir: cmp.Or(h.Place.Ledger, h.options.Ledger)}.LacksPath(uuid)
 }
 
 // Connect opens a host with the runtimes that its sessions need, and decides which

@@ -81,6 +81,9 @@ var (
 func (m *Machine) far(h *Host) {
 	h.state = m.State
 	far := agent.Far{Command: sshTo(h.Config.Connect, unattended...), Shown: strings.ReplaceAll(strings.Join(sshTo(h.Config.Connect), " "), "-- ", ""), For: m.errand(h.Config)}
+	if Elsewhere == "" {
+		far.Machine, far.State = ID(), m.State
+	}
 	h.options = agent.Options{Far: &far, TimeSlices: h.Config.TimeSlice != ""}
 	h.Agent = agent.New(h.options)
 	h.remote = &remote.Machine{Ask: h.Agent.Sessions, // by the child that reads
@@ -136,9 +139,6 @@ func (h *Host) settle(ctx context.Context) (err error) {
 	}
 	if h.Place.Version != h.version {
 		return fmt.Errorf("host %s: %w", h.Config.Name, h.options.Far.OtherVersion(h.version, h.Place.Version))
-	}
-	if Elsewhere == "" {
-		h.options.Far.Machine, h.options.Far.State = ID(), h.state
 	}
 	h.options.Far.Here, h.options.Far.There = resource.Holder{User: UserName(), UID: UserID()}, h.Place.User.UID
 	h.Rooted, h.Folders, h.Library = h.Place.Rooted, h.Place.Folders, h.Place.Library
@@ -243,7 +243,7 @@ func (e *Errand) server() remote.Server {
 	who, _ := Invoker()
 	return remote.Server{Root: e.root, Programs: filepath.Join(e.machine.Dir, ScratchDir, "programs", filepath.Base(filepath.Dir(e.host.Folders)), filepath.Base(e.host.Folders)),
 		Place: remote.Place{Rooted: e.host.Rooted, User: who.User, Groups: agent.SubjectOf(who.UID).Groups, Sessions: e.host.SessionFolders(), Workspace: e.workspace,
-			Library: e.host.Library, CUDA: e.host.CUDA(), Sim: e.host.simDir, Folders: e.host.Folders, Version: e.machine.Version},
+			Library: e.host.Library, Ledger: e.host.options.Ledger, CUDA: e.host.CUDA(), Sim: e.host.simDir, Folders: e.host.Folders, Version: e.machine.Version},
 		Open: func(name string, owner resource.Owner) (runtime.Runtime, error) {
 			in, is := e.host.Runtimes(owner)[name]
 			if !is {

@@ -33,22 +33,14 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 	if err != nil {
 		return 1, err
 	}
-	run := r.Run(a.Program, isTerminal(s.In) && isTerminal(s.Out))
+	program, onTerminal := a.Program, isTerminal(s.In) && isTerminal(s.Out)
+	run := r.Run(program, onTerminal)
 	command := exec.Command(run[0], run[1:]...)
-	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
-	onTerminal := isTerminal(s.In) && isTerminal(s.Out)
-	// The keys of a terminal are for the program over there, and not for ssh. Only the group in front can read a terminal.
+	command.Stdout, command.Stderr = s.Out, s.Err
+	// The keys of a terminal are for the program over there, and not for ssh.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
-	if isTerminal(s.In) && !onTerminal {
-		command.Stdin = nil
-		in, err := command.StdinPipe()
-		if err != nil {
-			return 1, err
-		}
-		go func() {
-			_, _ = io.Copy(in, s.In)
-			_ = in.Close()
-		}()
+	if err := give(command, s.In, isTerminal(s.In) && !onTerminal); err != nil {
+		return 1, err
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
@@ -57,10 +49,9 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 		return 1, err
 	}
 	ended := make(chan struct{})
-	go r.pass(ctx, signals, ended, a.Program, command)
+	go r.pass(ctx, signals, ended, program, command)
 	_ = command.Wait() // the outcome says more than ssh's exit code
 	close(ended)
-	program := a.Program
 	for try := 0; try == 0 || err != nil && try < 2; try++ { // the agent may have been lost meanwhile; the next one answers
 		a, err = r.ask(context.Background(), question{Op: opOutcome, IDs: []string{program}})
 	}
@@ -75,6 +66,23 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 		return a.Outcome.Code, a.Outcome.Error
 	}
 	return a.Outcome.Code, nil
+}
+
+// give gives a command its input: by a pipe where that is a terminal, which only the group in front can read.
+func give(command *exec.Cmd, in io.Reader, byPipe bool) error {
+	if !byPipe {
+		command.Stdin = in
+		return nil
+	}
+	pipe, err := command.StdinPipe()
+	if err != nil {
+		return err
+	}
+	go func() { // it may wait for input when the command has ended
+		_, _ = io.Copy(pipe, in)
+		_ = pipe.Close()
+	}()
+	return nil
 }
 
 // pass passes signals to a program over there, and asks it to end where the context does.

@@ -154,6 +154,12 @@ func (r Runtime) Readdress(ctx context.Context, id string, to resource.Address) 
 	return err
 }
 
+// End ends the programs of a session: a message on their terminals, SIGTERM, and after the grace period SIGKILL.
+func (r Runtime) End(ctx context.Context, session, message string, grace time.Duration) error {
+	_, err := r.ask(ctx, question{Op: opEnd, IDs: []string{session}, Message: message, Grace: grace})
+	return err
+}
+
 // Devices is a Runtime whose sessions are devices for the containers of others.
 type Devices struct{ Runtime }
 
@@ -165,15 +171,9 @@ func (d Devices) Offer(session string) (resource.Offer, error) {
 
 // Open opens a runtime of a machine.
 func Open(m Machine, name string, owner resource.Owner) runtime.Runtime {
-	if in := (Runtime{Machine: m, Name: name, Owner: owner}); !resource.RuntimeNamed(name).Devices {
-		return in
-	} else {
+	in := Runtime{Machine: m, Name: name, Owner: owner}
+	if resource.RuntimeNamed(name).Devices {
 		return Devices{in}
 	}
-}
-
-// End ends the programs of a session: a message on their terminals, SIGTERM, and after the grace period SIGKILL.
-func (r Runtime) End(ctx context.Context, session, message string, grace time.Duration) error {
-	_, err := r.ask(ctx, question{Op: opEnd, IDs: []string{session}, Message: message, Grace: grace})
-	return err
+	return in
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/durable"
 	"cosplay/internal/preflight"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -133,6 +134,10 @@ func TestPrograms(t *testing.T) {
 	if _, err := s.Start(ctx, a.Program, runtime.Streams{}); err == nil {
 		t.Error("it runs twice")
 	}
+	beside, err := r.ask(ctx, question{Op: opProgram, IDs: []string{"worker-0"}, Program: &p})
+	if err != nil {
+		t.Fatal(err)
+	}
 	o, err := r.ask(ctx, question{Op: opOutcome, IDs: []string{a.Program}})
 	if err != nil || o.Outcome == nil || o.Outcome.Code != 5 || !o.Outcome.Vacant || o.Outcome.Error.Fix != "start it" {
 		t.Errorf("its outcome: %+v, %v", o.Outcome, err)
@@ -140,16 +145,28 @@ func TestPrograms(t *testing.T) {
 	if again, err := r.ask(ctx, question{Op: opOutcome, IDs: []string{a.Program}}); err != nil || again.Outcome != nil {
 		t.Errorf("its outcome, once more: %+v, %v", again.Outcome, err)
 	}
+	if _, err := os.Stat(s.file(beside.Program)); err != nil {
+		t.Errorf("the outcome of one program took another along: %v", err)
+	}
 	old, _ := r.ask(ctx, question{Op: opProgram, IDs: []string{"worker-0"}, Program: &p})
 	long := time.Now().Add(-2 * keptFor)
-	if err := os.Chtimes(s.file(old.Program), long, long); err != nil {
+	const running = "AAAAAAAAAAAAAAAAAAAAAAAAAA"
+	if err := os.WriteFile(s.file(running)+runs, []byte(durable.Self()), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	for _, file := range []string{s.file(old.Program), s.file(running) + runs} {
+		if err := os.Chtimes(file, long, long); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := r.ask(ctx, question{Op: opProgram, IDs: []string{"worker-0"}, Program: &p}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(s.file(old.Program)); err == nil {
 		t.Error("a program that was never run stays for ever")
+	}
+	if !s.runs(running) {
+		t.Error("a program that has run for days gets no signals")
 	}
 	f.failure = os.RemoveAll(s.Place.Folders)
 	if _, err := r.Unprepare(ctx, "worker-0"); err != nil {
@@ -169,8 +186,15 @@ func TestForeignQuestions(t *testing.T) {
 			t.Errorf("%s is answered: %s", text, answer)
 		}
 	}
+	outside := filepath.Join(filepath.Dir(s.Programs), "x")
+	if err := errors.Join(os.MkdirAll(s.Programs, 0o700), os.WriteFile(outside, []byte(`{"op":"program","ids":["worker-0"],"runtime":"process","program":{}}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.Start(ctx, "../x", runtime.Streams{}); err == nil {
 		t.Error("a path is the name of a program")
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Errorf("a file outside was taken: %v", err)
 	}
 	for _, text := range []string{"", "[]", `"x"`, `{"bodies":3}`} { // of a host that lies
 		r.Ask = func(context.Context, []byte, time.Duration) ([]byte, error) { return []byte(text), nil }

@@ -1,5 +1,5 @@
 // Package remote runs the sessions of a host on another machine: each question to a runtime goes to cosplay over there,
-// which has the runtime. The other side is Serve.
+// which has the runtime. The other side is Server.
 package remote
 
 import (
@@ -101,6 +101,7 @@ type Place struct {
 	Sessions  []string      // folders of the sessions of every runtime
 	Workspace string        // folder of sessions whose blocks name none
 	Library   string        // path of the NVML library; "" is the system's
+	Ledger    string        // folder of the ledger, for people
 	CUDA      string        // path of the CUDA driver; "" is none
 	Folders   string        // of the sessions
 	Sim       string        // folder of a simulated host; "" is hardware

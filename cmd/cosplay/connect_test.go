@@ -113,6 +113,11 @@ func TestConnect(t *testing.T) {
 	if out, _ := reads.Output(); string(out) != "from the laptop" || reads.ProcessState.ExitCode() != 7 {
 		t.Errorf("a program printed %q and ended with %v", out, reads.ProcessState)
 	}
+	unread := bounded(t, "bash", "-c", "cosplay exec worker-a -- yes | head -1; echo ${PIPESTATUS[0]}")
+	unread.Dir, unread.Env = c.dir, reads.Env
+	if out, _ := unread.CombinedOutput(); string(out) != "y\n141\n" {
+		t.Errorf("of an output that is not read: %q", out)
+	}
 	c.run(127, []string{`there is no command "nope"`}, "exec", "worker-a", "--", "nope")
 	holds := c.command("exec", "--env", "SEED=4712", "worker-a", "--", "sh", "-c", `trap 'echo got; exit 3' TERM; echo begun; while :; do sleep 0.1; done`)
 	var said bytes.Buffer
@@ -155,6 +160,91 @@ func TestConnect(t *testing.T) {
 		if left := c.left(machine); left != "" {
 			t.Errorf("%s has still:\n%s", machine, left)
 		}
+	}
+}
+
+// TestConnectContainers has containers on another machine, beside processes on a second one.
+func TestConnectContainers(t *testing.T) {
+	c := connect(t, "gpu1")
+	id, config := engineMachine(t, c.dir, "gpu2")
+	c.machines["gpu2"] = id
+	c.write("config", c.config+config)
+	c.write("cosplay.hcl", `
+host "gpu1" {
+  connect  = "ssh://gpu1"
+  simulate = "2 x h200"
+}
+host "gpu2" {
+  connect  = "ssh://ada@gpu2"
+  simulate = "2 x h200"
+  runtime  = "docker"
+}
+session "plain" {
+  count  = 10
+  host   = "gpu1"
+  target = "2060"
+}
+session "box" {
+  count  = 10
+  host   = "gpu2"
+  target = "2060"
+  image  = "cosplay-test/debian"
+  env    = { TOKEN = sensitive("only-for-the-session") }
+  volume {
+    source = "./data"
+    target = "/data"
+  }
+  ssh {
+    enabled         = true
+    authorized_keys = ["key.pub"]
+  }
+}
+`)
+	t.Cleanup(func() { removeContainersOf(t, filepath.Join(c.dir, "cosplay.state.json")) })
+	containers := func() string { return docker(t, "ps", "-aq", "--filter", "name=cosplay-box-") }
+	// The folder of a volume is over there, where the workspace is.
+	home := filepath.Join(c.dir, "gpu2", "ada")
+	c.run(1, []string{"there is no ", "/workspace/data to mount"}, "apply", "--auto-approve")
+	c.over("gpu2", "runuser -u ada -- sh -c 'cd "+home+"/.local/state/cosplay/remote/*/gpu2 && mkdir -p workspace/data && echo from over there >workspace/data/file'")
+	c.run(0, []string{"Applied: 20 created, 4 GPUs set up"}, "apply", "--auto-approve")
+	c.run(0, []string{"No changes"}, "plan", "--detailed-exitcode")
+	c.run(0, []string{"20 sessions, all running; no drift"}, "status")
+
+	// Programs and logins.
+	c.run(0, []string{"ada only-for-the-session from over there"}, "exec", "box-3", "--", "sh", "-c", `echo $(id -un) $TOKEN $(cat /data/file)`)
+	c.run(5, []string{"in by ssh as ada GPU 0: NVIDIA GeForce RTX 2060"}, "ssh", "box-3", "--", `echo in by ssh as $(id -un) $(nvidia-smi -L); exit 5`)
+	c.write("ssh-config", c.config+config+c.run(0, nil, "ssh-config", "box-3"))
+	in := bounded(t, "/usr/bin/ssh", "-F", filepath.Join(c.dir, "ssh-config"), "cosplay-box-3-"+filepath.Base(c.dir), "hostname")
+	in.Env = append(os.Environ(), "HOME="+c.dir)
+	if out, err := in.CombinedOutput(); err != nil {
+		t.Errorf("ssh with the output of cosplay ssh-config: %v\n%s", err, out)
+	}
+	c.run(0, []string{"cosplay-init: user ada"}, "logs", "box-3")
+	c.run(0, []string{"gpu2", "machine ssh://ada@gpu2, as ada", "Docker"}, "doctor")
+	c.run(0, []string{"The disguise holds: 1 session"}, "verify", "box-3")
+
+	// What someone changes over there is drift, and repaired; an apply that is cut is completed by the next one.
+	docker(t, "rm", "--force", "cosplay-box-4-"+filepath.Base(c.dir))
+	c.run(2, []string{"box[4]", "container"}, "drift")
+	docker(t, append([]string{"rm", "--force"}, strings.Fields(containers())...)...)
+	cut := c.command("apply", "--auto-approve")
+	if err := cut.Start(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "a container", func() bool { return containers() != "" })
+	c.killSSH()
+	_ = cut.Wait()
+	c.run(0, nil, "apply", "--auto-approve")
+	c.run(0, []string{"No changes"}, "plan", "--detailed-exitcode")
+	c.run(0, []string{"Destroyed: 20 sessions, 4 GPUs given back", "Everything is as it was found"}, "destroy", "--auto-approve")
+	if left := containers() + c.over("gpu2", "cd "+home+"/.local/state/cosplay/remote/*/* && find . -path ./.cosplay/sim -prune -o -type f -print"); left != "./workspace/data/file\n" {
+		t.Errorf("gpu2 has still:\n%s", left)
+	}
+	if left := c.left("gpu1"); left != "" {
+		t.Errorf("gpu1 has still:\n%s", left)
+	}
+	if left, err := bounded(t, "find", filepath.Join(c.dir, ".cosplay", "sessions"), "-type", "f").Output(); len(left) > 0 || err != nil {
+		t.Errorf("the laptop has still:\n%s%v", left, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/need"
+	"cosplay/internal/prose"
 	"cosplay/internal/state"
 )
 
@@ -88,10 +89,30 @@ func sweep(t *testing.T) {
 
 // TestDocker runs the user stories with containers, in testdata/docker.
 func TestDocker(t *testing.T) {
+	files, err := filepath.Glob("testdata/docker/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	runDocker(t, files, nil)
+}
+
+// containersElsewhere are the stories with containers that always run as if their hosts were on another machine.
+var containersElsewhere = []string{"login", "stopped"}
+
+// TestDockerElsewhere runs stories with containers as if their hosts were on another machine, as TestScriptsElsewhere does.
+func TestDockerElsewhere(t *testing.T) {
+	files := prose.Each(containersElsewhere, func(name string) string { return "testdata/docker/" + name + ".txtar" })
+	if os.Getenv("COSPLAY_LONG") != "" {
+		files, _ = filepath.Glob("testdata/docker/*.txtar")
+	}
+	runDocker(t, files, placeElsewhere(t))
+}
+
+func runDocker(t *testing.T, files []string, more func(*testscript.Env)) {
 	needEngine(t)
 	daemon, daemons := need.MPS(t)
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/docker",
+		Files: files,
 		Setup: func(env *testscript.Env) error {
 			cosplay, err := exec.LookPath("cosplay")
 			if err != nil {
@@ -106,6 +127,9 @@ func TestDocker(t *testing.T) {
 			env.Setenv("GONVML", filepath.Join(filepath.Dir(cosplay), "gonvml"))
 			env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 			env.Setenv("NETWORK", map[bool]string{true: "podman", false: "bridge"}[podman()]) // the engine's own
+			if more != nil {
+				more(env)
+			}
 			env.Defer(func() { removeContainers(t, env.WorkDir) })
 			return errors.Join(setMPS(env, daemon), setFakes(env))
 		},

@@ -146,15 +146,36 @@ func TestScriptsElsewhere(t *testing.T) {
 	if os.Getenv("COSPLAY_LONG") != "" {
 		files = slices.DeleteFunc(stories(t), func(file string) bool { return filepath.Base(file) == "updated.txtar" })
 	}
+	runScripts(t, files, placeElsewhere(t))
+}
+
+// placeElsewhere gives a story hosts on another machine, which is this one. A login into a session is by the user's ssh, without
+// the jump.
+func placeElsewhere(t *testing.T) func(*testscript.Env) {
+	t.Helper()
 	dir := t.TempDir()
-	const ssh = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nexec sh -c \"$*\"\n"
+	const ssh = `#!/bin/bash
+case "$*" in
+*" -- here cosplay "*)
+	while [ "$1" != -- ]; do shift; done
+	shift 2
+	exec sh -c "$*" ;;
+esac
+words=()
+for word; do
+	[ "$word" != ProxyJump=ssh://here ] || word=ProxyJump=none
+	words+=("$word")
+done
+exec /usr/bin/ssh "${words[@]}"
+`
 	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(ssh), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	runScripts(t, files, func(env *testscript.Env) {
+	open(dir)
+	return func(env *testscript.Env) {
 		env.Setenv("COSPLAY_TEST_CONNECT", "ssh://here")
 		env.Setenv("PATH", dir+":"+env.Getenv("PATH"))
-	})
+	}
 }
 
 func runScripts(t *testing.T, files []string, more func(*testscript.Env)) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,6 +89,39 @@ func rackUser(t *testing.T) (dir string, write func(name, text string)) {
 // container, and how ssh reaches it.
 func rackMachine(t *testing.T, dir, name string, has bool) (id, config string) {
 	t.Helper()
+	target := installedAt
+	if !has {
+		target = "/opt/elsewhere"
+	}
+	id = startMachine(t, dir, "/home/ada", sshd, "--volume", thisProgram(t)+":"+target+":ro")
+	return id, sshConfig(dir, name, docker(t, "inspect", "--format", "{{.NetworkSettings.IPAddress}}", id), sshd)
+}
+
+// engineMachine is a rackMachine with the engine of this one, and the network and the processes that its containers have. Its
+// user's home has the same path as on this one, where the engine looks for what it mounts.
+func engineMachine(t *testing.T, dir, name string) (id, config string) {
+	t.Helper()
+	home, port := filepath.Join(dir, name), freePort(t)
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	open(home)
+	id = startMachine(t, dir, filepath.Join(home, "ada"), port, "--volume", thisProgram(t)+":"+installedAt+":ro", "--network", "host", "--pid", "host",
+		"--volume", home+":"+home, "--volume", "/var/run/docker.sock:/var/run/docker.sock")
+	t.Cleanup(func() { // before the folder, which has files of ada's
+		docker(t, "exec", "--user", "0", id, "rm", "-rf", filepath.Join(home, "ada"))
+		docker(t, "rm", "--force", id)
+	})
+	return id, sshConfig(dir, name, "127.0.0.1", port)
+}
+
+const (
+	installedAt = "/usr/local/bin/cosplay"
+	sshd        = 2222 // the port of OpenSSH's server
+)
+
+func thisProgram(t *testing.T) string {
+	t.Helper()
 	program, err := exec.LookPath("cosplay")
 	if err == nil {
 		program, err = filepath.EvalSymlinks(program)
@@ -95,28 +129,49 @@ func rackMachine(t *testing.T, dir, name string, has bool) (id, config string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docker := func(args ...string) string {
-		out, err := bounded(t, "docker", args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("docker %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
+	return program
+}
+
+// freePort is a port that no process listens on now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	const begin = `useradd --create-home --password "*" ada && install -D -o ada -m 600 /key.pub /home/ada/.ssh/authorized_keys &&
-		chown ada /home/ada/.ssh && exec /usr/sbin/sshd -D -e -o "Subsystem=sftp internal-sftp"`
-	target := "/usr/local/bin/cosplay"
-	if !has {
-		target = "/opt/elsewhere"
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func docker(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := bounded(t, "docker", args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("docker %v: %v\n%s", args, err, out)
 	}
-	id = docker("run", "--detach", "--rm", "--user", "0", "--volume", program+":"+target+":ro",
-		"--volume", filepath.Join(dir, "key.pub")+":/key.pub:ro", "--entrypoint", "sh", "cosplay-test/sshd", "-c", begin)
-	t.Cleanup(func() { docker("rm", "--force", id) })
-	for end := time.Now().Add(hang); !strings.Contains(docker("logs", id), "listening"); time.Sleep(50 * time.Millisecond) {
+	return strings.TrimSpace(string(out))
+}
+
+// startMachine starts a container with OpenSSH's server, on a port, and a user ada, who accepts the key in a folder.
+func startMachine(t *testing.T, dir, home string, port int, options ...string) (id string) {
+	t.Helper()
+	begin := fmt.Sprintf(`useradd --create-home --home-dir %[1]s --password "*" ada && install -D -o ada -m 600 /key.pub %[1]s/.ssh/authorized_keys &&
+		chown ada %[1]s/.ssh && if [ -e /var/run/docker.sock ]; then
+			group=$(stat -c %%g /var/run/docker.sock); groupadd -o -g $group engine; usermod -a -G engine ada
+		fi && exec /usr/sbin/sshd -D -e -p %d -o "Subsystem=sftp internal-sftp"`, home, port)
+	args := append([]string{"run", "--detach", "--rm", "--user", "0", "--volume", filepath.Join(dir, "key.pub") + ":/key.pub:ro"}, options...)
+	id = docker(t, append(args, "--entrypoint", "sh", "cosplay-test/sshd", "-c", begin)...)
+	t.Cleanup(func() { _ = bounded(t, "docker", "rm", "--force", id).Run() })
+	for end := time.Now().Add(hang); !strings.Contains(docker(t, "logs", id), "listening"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the machine does not start:\n%s", docker("logs", id))
+			t.Fatalf("the machine does not start:\n%s", docker(t, "logs", id))
 		}
 	}
-	address := docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id)
-	return id, fmt.Sprintf("Host %s\n  HostName %s\n  Port 2222\n  User ada\n  IdentityFile %[3]s/key\n  UserKnownHostsFile %[3]s/known\n  StrictHostKeyChecking accept-new\n",
-		name, address, dir)
+	return id
+}
+
+// sshConfig is how ssh reaches a machine.
+func sshConfig(dir, name, address string, port int) string {
+	return fmt.Sprintf("Host %s\n  HostName %s\n  Port %d\n  User ada\n  IdentityFile %[4]s/key\n  UserKnownHostsFile %[4]s/known\n  StrictHostKeyChecking accept-new\n",
+		name, address, port, dir)
 }

@@ -13,6 +13,7 @@ import (
 
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
+	"cosplay/internal/interrupt"
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
@@ -162,6 +163,7 @@ func serveErrand(ctx context.Context, text, program string, change bool) error {
 	if program == "" {
 		return e.Serve(os.Stdin, os.Stdout, change)
 	}
+	interrupt.OutliveReaders()
 	code, err := e.Run(ctx, program, runtime.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

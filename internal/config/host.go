@@ -13,7 +13,6 @@ import (
 
 	"cosplay/internal/hostfile"
 	"cosplay/internal/pattern"
-	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -58,7 +57,7 @@ func (l *loader) readHost(b *hcl.Block) {
 		}
 	}
 	l.checkReach(h)
-	l.checkConnect(&h)
+	l.checkConnect(h)
 	l.checkTimeSlice(h)
 	if !named {
 		l.partial = true
@@ -79,20 +78,9 @@ func (h Host) address() string {
 // unreached reports whether the address of another machine could not be read.
 func (h Host) unreached() bool { return h.Connect == "" && h.Ranges.has("connect") }
 
-// checkConnect chooses the runtime of a host on another machine, and refuses what cannot be there.
-func (l *loader) checkConnect(h *Host) {
-	if h.Connect == "" {
-		return
-	}
-	can := resource.RuntimesElsewhere()
-	switch {
-	case h.Runtime == RuntimeAuto:
-		h.Runtime = can[0]
-	case !slices.Contains(can, h.Runtime):
-		l.complain(h.Ranges.At("runtime"), fmt.Sprintf("sessions on another machine do not run in %q yet", h.Runtime),
-			"Write runtime = %s, or run cosplay on that machine: docs/rack.md says how.", prose.Or(prose.Quoted(can)))
-	}
-	if hostfile.Names(h.Simulate) {
+// checkConnect refuses what cannot be on another machine.
+func (l *loader) checkConnect(h Host) {
+	if h.Connect != "" && hostfile.Names(h.Simulate) {
 		l.complain(h.Ranges.At("simulate"), "a simulated host of an export is on this machine", "Write the GPUs, like \"1 x h200\", or remove connect.")
 	}
 }

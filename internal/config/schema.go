@@ -221,7 +221,7 @@ var hostSchema = Block{
 		{Name: "simulate", Type: Text, Default: "(real hardware)", Example: `"8 x h200"`,
 			Description: "Simulates a host: the number of GPUs and their model, or the path of a file of cosplay host export, relative to the project's folder."},
 		{Name: "connect", Type: Text, Default: "(this machine)", Example: `"ssh://ada@gpu1"`,
-			Description: "Where the machine is, for the ssh of your path with your configuration, keys and jump hosts: docs/rack.md. cosplay of the same version is installed there. Its sessions run as processes or CDI devices; their workspaces and the other paths of the block are over there."},
+			Description: "Where the machine is, for the ssh of your path with your configuration, keys and jump hosts: docs/rack.md. cosplay of the same version is installed there. Its sessions are over there, with their workspaces, volumes and images, and so are the other paths of the block."},
 		{Name: "kubernetes", Type: Path, Default: "(a machine)", Example: `"cluster.json"`,
 			Description: "The host is a Kubernetes cluster whose nodes run cosplay-node: the path of what kubectl get nodes,resourceslices,resourceclaims -A -o json printed. plan shows the fit, cosplay manifests prints the sessions for kubectl, and apply leaves them alone: docs/kubernetes.md. Cannot be combined with attributes other than namespace."},
 		{Name: "namespace", Type: Text, Default: `"default"`, Example: `"lab"`,

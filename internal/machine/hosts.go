@@ -60,6 +60,7 @@ type Host struct {
 	remote  *remote.Machine                               // nil for this machine
 	others  []*Host                                       // as other projects have it
 	state   string                                        // path of the project's state, of a host on another machine
+	dir     string                                        // the project's folder, of a host on another machine
 }
 
 // Open connects to a host; its agent starts with the first question. A simulated host is
@@ -98,17 +99,18 @@ func (m *Machine) host(c config.Host) *Host {
 	h := &Host{Config: c, Library: c.NVML, Folders: FoldersOf(m.Dir, m.State, c.Name), version: m.Version, opens: map[string]func(runtime.Host) runtime.Runtime{}}
 	if c.Connect != "" {
 		m.far(h)
-		for _, name := range resource.RuntimesElsewhere() {
-			h.opens[name] = func(on runtime.Host) runtime.Runtime {
-				return remote.Open(*h.remote, name, on.Owner)
-			}
-		}
-		return h
 	}
 	for _, d := range runtime.Drivers() {
-		if d.Open != nil {
+		switch {
+		case d.Open == nil:
+		case h.remote != nil:
+			h.opens[d.Name] = h.farOpen(d)
+		default:
 			h.opens[d.Name] = d.Open
 		}
+	}
+	if h.remote != nil {
+		return h
 	}
 	if c.Simulate != "" {
 		h.simDir = m.SimDir(c.Name)
@@ -227,10 +229,8 @@ func (m *Machine) Connect(ctx context.Context, c config.Host, prior resource.Pri
 	case name != config.RuntimeAuto:
 	case len(held) > 0: // decided once, and kept
 		name = held[0]
-	case c.Connect != "": // only in tests: a block has it decided
-		name = resource.RuntimesElsewhere()[0]
 	default:
-		name = runtime.Auto(c.Simulate != "").Name
+		name = h.auto()
 	}
 	for _, needed := range append(held, name) {
 		if err := m.connect(ctx, h, needed); err != nil {
@@ -268,10 +268,14 @@ func (m *Machine) connect(ctx context.Context, h *Host, name string) error {
 	switch {
 	case h.opens[name] != nil:
 		return nil
-	case h.remote != nil:
-		return fmt.Errorf("host %s: sessions on another machine do not run in %q", h.Config.Name, name)
 	case !registered:
 		return fmt.Errorf("host %s: sessions run in runtime %q, which this cosplay does not have", h.Config.Name, name)
+	case h.remote != nil:
+		if err := (remote.Runtime{Machine: *h.remote, Name: name}).Connect(ctx); err != nil {
+			return fmt.Errorf("host %s: %w", h.Config.Name, err)
+		}
+		h.opens[name] = h.farOpen(d)
+		return nil
 	case m.connections[name] == nil:
 		c, err := d.Connect(ctx)
 		if err != nil {
@@ -288,14 +292,27 @@ func (m *Machine) connect(ctx context.Context, h *Host, name string) error {
 
 // mayUse reports whether a project may have sessions of a runtime on a host.
 func (h *Host) mayUse(d runtime.Driver, known resource.Prior) bool {
-	if h.remote != nil && !d.Elsewhere {
-		return false
-	}
 	if _, err := os.Stat(h.folder(d)); err == nil && h.remote == nil {
 		return true
 	}
-	chosen := h.Config.Runtime == d.Name || h.Config.Runtime == config.RuntimeAuto && d.Auto(h.Config.Simulate != "")
+	chosen := h.Config.Runtime == d.Name || h.Config.Runtime == config.RuntimeAuto && h.mayChoose(d)
 	return chosen || slices.Contains(heldRuntimes(h.Config.Name, known), d.Name)
+}
+
+// auto is the runtime of new sessions where the block leaves the choice to cosplay.
+func (h *Host) auto() string {
+	if h.remote != nil {
+		return h.Place.Runtime
+	}
+	return runtime.Auto(h.Config.Simulate != "").Name
+}
+
+// mayChoose reports whether such a block may have chosen a runtime at some time.
+func (h *Host) mayChoose(d runtime.Driver) bool {
+	if h.remote != nil {
+		return h.Place.Runtime == d.Name
+	}
+	return d.Auto(h.Config.Simulate != "")
 }
 
 // MPS says which MPS daemons a reading of the host finds: those of a state, and all of the user's.
@@ -314,6 +331,9 @@ func (h *Host) MPS(prior resource.Prior) resource.MPSSearch {
 // Share gives a host the runtimes that other hosts have connected.
 func (m *Machine) Share(h *Host) {
 	if h.remote != nil {
+		for _, d := range runtime.Drivers() { // it is connected over there when it is asked
+			h.opens[d.Name] = h.farOpen(d)
+		}
 		return
 	}
 	for name, c := range m.connections {

@@ -26,20 +26,25 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Person is the user who runs cosplay, with the keys with which they can log in. Under sudo it is the user who called
-// it.
-func Person(intent *config.Intent) (resolve.Person, error) {
+// Person is the user who runs cosplay, with the keys with which they can log in, and their accounts on the open hosts of
+// other machines. Under sudo it is the user who called it.
+func (m *Machine) Person(intent *config.Intent) (resolve.Person, error) {
 	account, err := Invoker()
 	if err != nil {
 		return resolve.Person{}, err
 	}
-	p := resolve.Person{User: account.User, Files: map[string]resolve.KeyFile{}}
+	p := resolve.Person{User: account.User, Files: map[string]resolve.KeyFile{}, There: map[string]resource.User{}}
 	for _, s := range intent.Sessions {
 		for _, key := range s.Keys {
 			if strings.HasPrefix(key, "/") && p.Files[key].Keys == nil {
 				keys, err := publicKeys(key)
 				p.Files[key] = resolve.KeyFile{Keys: keys, Err: err}
 			}
+		}
+	}
+	for name, h := range m.hosts {
+		if h.remote != nil {
+			p.There[name] = h.Place.User
 		}
 	}
 	p.Keys = distinct(append(agentKeys(), ownKeys(filepath.Join(HomeDir(), ".ssh"))...))

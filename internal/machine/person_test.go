@@ -41,7 +41,7 @@ func TestHomeGoesBeforePasswd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if p, err := Person(&config.Intent{}); err != nil || !slices.Equal(p.Keys, []string{key}) {
+	if p, err := (&Machine{}).Person(&config.Intent{}); err != nil || !slices.Equal(p.Keys, []string{key}) {
 		t.Errorf("%q, %v", p.Keys, err)
 	}
 	private := filepath.Join(home, ".ssh", "id_ed25519")

@@ -79,7 +79,7 @@ var (
 
 // far makes a host one of another machine.
 func (m *Machine) far(h *Host) {
-	h.state = m.State
+	h.state, h.dir = m.State, m.Dir
 	far := agent.Far{Command: sshTo(h.Config.Connect, unattended...), Shown: strings.ReplaceAll(strings.Join(sshTo(h.Config.Connect), " "), "-- ", ""), For: m.errand(h.Config)}
 	if Elsewhere == "" {
 		far.Machine, far.State = ID(), m.State
@@ -94,6 +94,26 @@ func (m *Machine) far(h *Host) {
 			}
 			return far.Cosplay(command, "--program", program)
 		}}
+}
+
+// farOpen opens a runtime of a host on another machine.
+func (h *Host) farOpen(d runtime.Driver) func(runtime.Host) runtime.Runtime {
+	return func(on runtime.Host) runtime.Runtime { return remote.Open(*h.remote, d, on.Owner, h.here(on)) }
+}
+
+// here is a host as its runtimes see it, with the folders of this machine.
+func (h *Host) here(on runtime.Host) runtime.Host {
+	on.Folders = FoldersOf(h.dir, h.state, h.Config.Name)
+	return on
+}
+
+// Login is how users log into the sessions of a host, with files of this machine.
+func (h *Host) Login(d runtime.Driver, owner resource.Owner) runtime.Login {
+	on := h.For(owner)
+	if h.remote != nil {
+		on = h.here(on)
+	}
+	return d.Login(on)
 }
 
 // Greet opens the hosts of other machines, all at once: each takes the time of a connection. The next Open of a host reports
@@ -228,7 +248,7 @@ func (m *Machine) begin(block config.Host) (*Host, error) {
 	if block.Name == "" {
 		return m.host(block), nil
 	}
-	return m.Connect(context.Background(), block, resource.Prior{})
+	return m.Open(block)
 }
 
 // errands is the folder of the sessions that other machines have here.
@@ -242,14 +262,13 @@ func errands() string {
 func (e *Errand) server() remote.Server {
 	who, _ := Invoker()
 	return remote.Server{Root: e.root, Programs: filepath.Join(e.machine.Dir, ScratchDir, "programs", filepath.Base(filepath.Dir(e.host.Folders)), filepath.Base(e.host.Folders)),
-		Place: remote.Place{Rooted: e.host.Rooted, User: who.User, Groups: agent.SubjectOf(who.UID).Groups, Sessions: e.host.SessionFolders(), Workspace: e.workspace,
+		Place: remote.Place{Runtime: e.host.auto(), Rooted: e.host.Rooted, User: who.User, Groups: agent.SubjectOf(who.UID).Groups, Sessions: e.host.SessionFolders(), Workspace: e.workspace,
 			Library: e.host.Library, Ledger: e.host.options.Ledger, CUDA: e.host.CUDA(), Sim: e.host.simDir, Folders: e.host.Folders, Version: e.machine.Version},
 		Open: func(name string, owner resource.Owner) (runtime.Runtime, error) {
-			in, is := e.host.Runtimes(owner)[name]
-			if !is {
-				return nil, fmt.Errorf("sessions do not run in %q here", name)
+			if err := e.machine.connect(context.Background(), e.host, name); err != nil {
+				return nil, cmp.Or(errors.Unwrap(err), err) // without the host, which the client names
 			}
-			return in, nil
+			return e.host.Runtimes(owner)[name], nil
 		},
 		Readdress: func(name, session string, owner resource.Owner, to resource.Address) error {
 			return e.host.Readdress(context.Background(), resource.PriorSession{Session: resource.Session{ID: session, Runtime: name}}, owner, to)

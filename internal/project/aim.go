@@ -14,7 +14,6 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
-	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
@@ -144,7 +143,7 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 		options.Triggers = triggers(p.Intent)
 	}
 	if aim.Goal == AsConfigured || len(scope.Left) > 0 {
-		if desired, key, wrong, err = desire(intent, prior.Without(options.Forgets), o.Live, scope); err != nil {
+		if desired, key, wrong, err = p.desire(intent, prior.Without(options.Forgets), o.Live, scope); err != nil {
 			return nil, nil, err
 		}
 		diags = append(diags, wrong...)
@@ -161,8 +160,8 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 
 // desire makes the choices that a configuration leaves open. If it has sensitive values
 // and the state has no key yet, desire seals them with a new key, which it returns.
-func desire(intent *config.Intent, known resource.Prior, live resource.Live, scope resolve.Scope) (desired resource.Desired, key string, diags hcl.Diagnostics, err error) {
-	who, err := machine.Person(intent)
+func (p *Project) desire(intent *config.Intent, known resource.Prior, live resource.Live, scope resolve.Scope) (desired resource.Desired, key string, diags hcl.Diagnostics, err error) {
+	who, err := p.Machine.Person(intent)
 	if err != nil {
 		return desired, "", nil, err
 	}
@@ -198,9 +197,9 @@ func (l *Fleet) DiffOptions(live resource.Live) diff.Options {
 	return diff.Options{BaselineClockMHz: stated, AdminClockMHz: admin}
 }
 
-// workspace is the path of a workspace on the machine of a host: on another, one in the project's folder is in the folder
+// there is a path of a session's files on the machine of its host: on another, one in the project's folder is in the folder
 // that the project has there.
-func (p *Project) workspace(host, path string) string {
+func (p *Project) there(host, path string) string {
 	h := p.Machine.Hosts()[host]
 	if h == nil || h.Place.Workspace == "" {
 		return path
@@ -247,7 +246,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	}
 	follow(targeted, all, needs)
 	follow(excluded, all, turned(needs))
-	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name(), Neighbour: p.neighbour, SameFile: sameFile, Workspace: p.workspace}
+	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name(), Neighbour: p.neighbour, SameFile: sameFile, There: p.there}
 	for _, a := range all {
 		if len(aim.Target) > 0 && !targeted[a] || excluded[a] {
 			scope.Left[a] = true

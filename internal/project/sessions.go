@@ -176,7 +176,7 @@ func (l *Fleet) LastLogin(s resource.PriorSession, prior resource.Prior) (Login,
 	if err != nil {
 		return Login{}, err
 	}
-	return l.loginAt(d.Login(h.For(prior.Owner())), s, s.Body.SSHPort)
+	return l.loginAt(h.Login(d, prior.Owner()), s, s.Body.SSHPort)
 }
 
 // loginAt is a login by a TCP port of the host. ssh accepts only the session's own host key.
@@ -194,6 +194,9 @@ func (l *Fleet) loginAt(login runtime.Login, s resource.PriorSession, port int) 
 		{Name: "StrictHostKeyChecking", Value: "yes"},
 		{Name: "PasswordAuthentication", Value: "no"},
 		{Name: "ServerAliveInterval", Value: "30"},
+	}
+	if h, err := l.Host(s.Slice.Host); err == nil && h.Connect != "" {
+		options = append(options, public.SSHOption{Name: "ProxyJump", Value: h.Connect})
 	}
 	for _, file := range l.identities(s) {
 		options = append(options, public.SSHOption{Name: "IdentityFile", Value: sshPath(file)})

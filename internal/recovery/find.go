@@ -223,7 +223,7 @@ func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Hand
 
 // placed is the session in a plan for all sessions.
 func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
-	who, err := machine.Person(f.Intent)
+	who, err := f.Machine.Person(f.Intent)
 	if err != nil {
 		return resource.Session{}, err
 	}

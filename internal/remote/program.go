@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -21,15 +22,23 @@ import (
 	"golang.org/x/term"
 
 	"cosplay/internal/durable"
+	"cosplay/internal/interrupt"
 	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
 
 // Exec runs a program in a session. The machine is given its words and variables before, since others can read the
 // arguments of a command, and asked afterwards how it ended.
 func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s runtime.Streams) (int, error) {
-	a, err := r.ask(ctx, question{Op: opProgram, IDs: []string{session}, Program: &p})
+	return r.stream(ctx, question{IDs: []string{session}, Program: &p}, s)
+}
+
+// stream asks for something that has streams, and returns the exit code of what ran.
+func (r Runtime) stream(ctx context.Context, q question, s runtime.Streams) (int, error) {
+	q.Op = opProgram
+	a, err := r.ask(ctx, q)
 	if err != nil {
 		return 1, err
 	}
@@ -39,7 +48,7 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 	command.Stdout, command.Stderr = s.Out, s.Err
 	// The keys of a terminal are for the program over there, and not for ssh.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
-	if err := give(command, s.In, isTerminal(s.In) && !onTerminal); err != nil {
+	if err := give(command, s.In, onTerminal); err != nil {
 		return 1, err
 	}
 	signals := make(chan os.Signal, 4)
@@ -58,6 +67,8 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 	switch {
 	case err != nil:
 		return 1, err
+	case a.Outcome == nil && unread(s.Out):
+		return 128 + int(syscall.SIGPIPE), nil
 	case a.Outcome == nil:
 		return 1, prose.Advice{What: "the connection has ended before its program, which gets a hangup", Fix: "run the command again"}
 	case a.Outcome.Vacant:
@@ -68,9 +79,10 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 	return a.Outcome.Code, nil
 }
 
-// give gives a command its input: by a pipe where that is a terminal, which only the group in front can read.
-func give(command *exec.Cmd, in io.Reader, byPipe bool) error {
-	if !byPipe {
+// give gives a command its input: by a pipe where that is a terminal, which only the group in front can read, or no file. The
+// command may end before its input.
+func give(command *exec.Cmd, in io.Reader, onTerminal bool) error {
+	if _, file := in.(*os.File); in == nil || onTerminal || file && !isTerminal(in) {
 		command.Stdin = in
 		return nil
 	}
@@ -78,7 +90,7 @@ func give(command *exec.Cmd, in io.Reader, byPipe bool) error {
 	if err != nil {
 		return err
 	}
-	go func() { // it may wait for input when the command has ended
+	go func() {
 		_, _ = io.Copy(pipe, in)
 		_ = pipe.Close()
 	}()
@@ -180,7 +192,38 @@ func (s Server) start(ctx context.Context, text []byte, streams runtime.Streams)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go hangUp(streams, cancel)
-	return in.Exec(ctx, q.IDs[0], *q.Program, streams)
+	if q.Program != nil {
+		return in.Exec(ctx, q.IDs[0], *q.Program, streams)
+	}
+	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(1) })
+	defer release()
+	switch {
+	case q.Notify:
+		if of, can := in.(runtime.Notifier); can {
+			of.Notify(ctx, func() { _, _ = fmt.Fprintln(streams.Out) }) // hangUp notices that it is not read
+			return 0, nil
+		}
+	case q.Logs != nil:
+		if of, can := in.(runtime.Logger); can {
+			return 0, of.Logs(ctx, q.IDs[0], *q.Logs, streams.Out, streams.Err)
+		}
+	default:
+		if of, can := in.(imager); can {
+			return 0, of.Ensure(ctx, q.Image, q.How, func(line string) { _, _ = fmt.Fprintln(streams.Out, line) })
+		}
+	}
+	return 1, fmt.Errorf("sessions that run %s cannot do that", resource.RuntimeNamed(q.Runtime).Where)
+}
+
+// unread reports whether an output is a pipe that no process reads any more.
+func unread(out io.Writer) bool {
+	f, is := out.(*os.File)
+	if !is {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
 }
 
 // hangUp sends this process a hangup once its output cannot be read any more: the connection has ended. A program that

@@ -35,7 +35,7 @@ func (m Machine) ask(ctx context.Context, q question) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	if text, err = m.Ask(ctx, text, q.Grace); err != nil {
+	if text, err = m.Ask(ctx, text, q.patience()); err != nil {
 		return a, err
 	}
 	if err := json.Unmarshal(text, &a); err != nil {
@@ -62,6 +62,12 @@ func (m Machine) Place(ctx context.Context) (Place, error) {
 func (r Runtime) ask(ctx context.Context, q question) (answer, error) {
 	q.Runtime, q.Owner = r.Name, r.Owner
 	return r.Machine.ask(ctx, q)
+}
+
+// Connect reports what keeps the runtime from being reached over there.
+func (r Runtime) Connect(ctx context.Context) error {
+	_, err := r.ask(ctx, question{Op: opConnect})
+	return err
 }
 
 // Prepare creates the body of a session over there.
@@ -118,8 +124,8 @@ func (r Runtime) Altered(ctx context.Context, s resource.PriorSession) (map[stri
 
 // Survey prepares the check of sessions that are to be created.
 func (r Runtime) Survey(context.Context) (runtime.Survey, error) {
-	return runtime.Survey{Check: func(ctx context.Context, s resource.Session, _ map[string]bool) []preflight.Problem {
-		a, err := r.ask(ctx, question{Op: opCheck, Session: &session{s, s.Secret}})
+	return runtime.Survey{Check: func(ctx context.Context, s resource.Session, removed map[string]bool) []preflight.Problem {
+		a, err := r.ask(ctx, question{Op: opCheck, Session: &session{s, s.Secret}, Removed: removed})
 		if err != nil {
 			return []preflight.Problem{{Summary: "the session cannot be checked", Advice: prose.AdviceOf(err)}}
 		}
@@ -169,11 +175,14 @@ func (d Devices) Offer(session string) (resource.Offer, error) {
 	return a.Offer, err
 }
 
-// Open opens a runtime of a machine.
-func Open(m Machine, name string, owner resource.Owner) runtime.Runtime {
-	in := Runtime{Machine: m, Name: name, Owner: owner}
-	if resource.RuntimeNamed(name).Devices {
+// Open opens a runtime of a machine. What it needs of this machine, like known_hosts for ssh, is in the folders of here.
+func Open(m Machine, d runtime.Driver, owner resource.Owner, here runtime.Host) runtime.Runtime {
+	in := Runtime{Machine: m, Name: d.Name, Owner: owner}
+	switch {
+	case d.Devices:
 		return Devices{in}
+	case d.Connect != nil:
+		return Containers{in, d, here}
 	}
 	return in
 }

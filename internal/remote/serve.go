@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"cosplay/internal/plan"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -48,25 +49,40 @@ func (s Server) Answer(text []byte) ([]byte, error) {
 	return json.Marshal(a)
 }
 
-// ender is apply.Ender.
-type ender interface {
-	End(ctx context.Context, session, message string, grace time.Duration) error
-}
+// What apply and observe ask of some runtimes: apply.Ender, apply.Stopper, apply.Images, observe.LeftoverLister.
+type (
+	ender interface {
+		End(ctx context.Context, session, message string, grace time.Duration) error
+	}
+	stopper interface {
+		Stop(ctx context.Context, session string) error
+		Start(ctx context.Context, s resource.Session) (resource.Body, error)
+	}
+	imager interface {
+		Ensure(ctx context.Context, image string, how plan.ImageSource, say func(string)) error
+	}
+	leftoverLister interface {
+		Leftovers(ctx context.Context, listed []resource.Body, known []string) ([]resource.Body, error)
+	}
+)
 
 // check refuses a question that lacks what it is about.
 func (q question) check() error {
 	lacks := false
 	switch q.Op {
-	case opPrepare, opCheck:
+	case opPrepare, opCheck, opStart:
 		lacks = q.Session == nil
 	case opInterior, opAltered:
 		lacks = q.Prior == nil
 	case opReaddress:
 		lacks = q.Session == nil || len(q.IDs) != 1
-	case opUnprepare, opUsage, opOffer, opEnd:
+	case opUnprepare, opUsage, opOffer, opEnd, opStop:
 		lacks = len(q.IDs) != 1
 	case opProgram:
-		lacks = len(q.IDs) != 1 || q.Program == nil
+		of := len(q.IDs) == 1 && (q.Program != nil || q.Logs != nil)
+		lacks = !of && q.Image == "" && !q.Notify
+	case opOffered:
+		lacks = q.Image == ""
 	case opSignal, opOutcome:
 		lacks = len(q.IDs) != 1 || !programName().MatchString(q.IDs[0])
 	}
@@ -96,7 +112,9 @@ func (s Server) answer(ctx context.Context, q question) (a answer, err error) {
 		return a, err
 	}
 	a, err = ofRuntime(ctx, in, q)
-	a.Interior.User = &s.Place.User
+	if !a.Interior.OwnRoot {
+		a.Interior.User = &s.Place.User
+	}
 	if q.Op == opUnprepare {
 		s.tidy()
 	}
@@ -129,7 +147,7 @@ func ofRuntime(ctx context.Context, in runtime.Runtime, q question) (a answer, e
 		if err != nil {
 			return a, err
 		}
-		return answer{Problems: append(survey.Host, survey.Check(ctx, q.Session.Session, nil)...)}, nil
+		return answer{Problems: append(survey.Host, survey.Check(ctx, q.Session.Session, q.Removed)...)}, nil
 	default:
 		return ofMore(ctx, in, q)
 	}
@@ -139,6 +157,7 @@ func ofRuntime(ctx context.Context, in runtime.Runtime, q question) (a answer, e
 // ofMore asks what only some runtimes answer; of the others the answer is empty.
 func ofMore(ctx context.Context, in runtime.Runtime, q question) (a answer, err error) {
 	switch q.Op {
+	case opConnect: // it is open
 	case opEnd:
 		if of, can := in.(ender); can {
 			err = of.End(ctx, q.IDs[0], q.Message, q.Grace)
@@ -156,7 +175,42 @@ func ofMore(ctx context.Context, in runtime.Runtime, q question) (a answer, err 
 			a.Reports = maps.Collect(of.Reports(q.IDs))
 		}
 	default:
-		err = fmt.Errorf("there is no question %q", q.Op)
+		return ofContainers(ctx, in, q)
+	}
+	return a, err
+}
+
+// ofContainers asks what only the runtime of an engine answers.
+func ofContainers(ctx context.Context, in runtime.Runtime, q question) (a answer, err error) {
+	engine, isEngine := in.(runtime.Engine)
+	puller, pulls := in.(runtime.Puller)
+	stops, canStop := in.(stopper)
+	lister, lists := in.(leftoverLister)
+	importer, imports := in.(runtime.Importer)
+	switch {
+	case q.Op == opInspect && isEngine:
+		inspected, err := engine.Inspect(ctx)
+		return answer{Engine: &inspected}, err
+	case q.Op == opReaches && isEngine:
+		return a, engine.Reaches()
+	case q.Op == opOffered && pulls:
+		a.Image, err = puller.Offered(ctx, q.Image)
+	case q.Op == opStop && canStop:
+		err = stops.Stop(ctx, q.IDs[0])
+	case q.Op == opStart && canStop:
+		started, err := stops.Start(ctx, q.Session.Session)
+		return answer{Bodies: []body{toWire(started)}}, err
+	case q.Op == opLeftovers && lists:
+		all, err := lister.Leftovers(ctx, prose.Each(q.Bodies, body.body), q.IDs)
+		return answer{Bodies: prose.Each(all, toWire)}, err
+	case q.Op == opStranger && imports:
+		found, name, lineage, host, err := importer.Stranger(ctx, q.Ref)
+		if found != nil {
+			a = answer{Bodies: []body{toWire(*found)}, Stranger: &stranger{name, lineage, host}}
+		}
+		return a, err
+	default:
+		err = fmt.Errorf("sessions in %q do not answer %q", q.Runtime, q.Op)
 	}
 	return a, err
 }

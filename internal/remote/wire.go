@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/plan"
 	"cosplay/internal/preflight"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -22,10 +23,20 @@ type question struct {
 	Given   resource.Handle        `json:"given,omitzero"`
 	Prior   *resource.PriorSession `json:"prior,omitempty"`
 	IDs     []string               `json:"ids,omitempty"`
-	Program *runtime.Program       `json:"program,omitempty"`
-	Signal  int                    `json:"signal,omitempty"`
-	Message string                 `json:"message,omitempty"` // for the terminals of programs that end
-	Grace   time.Duration          `json:"grace,omitempty"`
+	Bodies  []body                 `json:"bodies,omitempty"`
+	Removed map[string]bool        `json:"removed,omitempty"` // IDs of bodies that are removed before
+	Image   string                 `json:"image,omitempty"`
+	Ref     string                 `json:"ref,omitempty"` // of a body that cosplay did not create
+
+	// With opProgram, one of these, or Image with How to get it.
+	Program *runtime.Program    `json:"program,omitempty"`
+	Logs    *runtime.LogOptions `json:"logs,omitempty"`
+	How     plan.ImageSource    `json:"how,omitempty"`
+	Notify  bool                `json:"notify,omitempty"` // a line for each event
+
+	Signal  int           `json:"signal,omitempty"`
+	Message string        `json:"message,omitempty"` // for the terminals of programs that end
+	Grace   time.Duration `json:"grace,omitempty"`
 }
 
 // The questions, after the methods of runtime.Runtime.
@@ -43,11 +54,36 @@ const (
 	opReports   = "reports"
 	opReaddress = "readdress"
 	opOffer     = "offer"
+	opStop      = "stop"
+	opStart     = "start"
 	opEnd       = "end"
-	opProgram   = "program" // keeps a program, for Run
+	opConnect   = "connect" // whether the runtime can be reached
+	opInspect   = "inspect"
+	opReaches   = "reaches"
+	opOffered   = "offered"
+	opLeftovers = "leftovers"
+	opStranger  = "stranger"
+	opProgram   = "program" // keeps a program, or what else has streams, for Run
 	opSignal    = "signal"  // to that program
 	opOutcome   = "outcome" // of that program
 )
+
+// How much longer than other questions those may take that start, remove or stop a body.
+const (
+	startTime  = 6 * time.Minute
+	removeTime = 3 * time.Minute
+)
+
+// patience is how much longer than other questions this one may take.
+func (q question) patience() time.Duration {
+	switch q.Op {
+	case opPrepare, opStart:
+		return startTime
+	case opUnprepare, opStop, opEnd:
+		return removeTime + q.Grace
+	}
+	return q.Grace
+}
 
 // session is a session with its sensitive values, which its own form leaves out.
 type session struct {
@@ -82,8 +118,18 @@ type answer struct {
 	Program  string                  `json:"program,omitempty"`
 	Outcome  *outcome                `json:"outcome,omitempty"`
 	Offer    resource.Offer          `json:"offer,omitzero"`
+	Engine   *resource.Engine        `json:"engine,omitempty"`
+	Image    string                  `json:"image,omitempty"`
+	Stranger *stranger               `json:"stranger,omitempty"`
 
 	Missing bool `json:"missing,omitempty"` // what was asked for is not there: fs.ErrNotExist
+}
+
+// stranger is what the labels of a body say that cosplay did not create.
+type stranger struct {
+	Name    string `json:"name"`
+	Lineage string `json:"lineage"`
+	Host    string `json:"host"`
 }
 
 // outcome is how a program ended that ran over there: with an exit code, or not at all.
@@ -95,6 +141,7 @@ type outcome struct {
 
 // Place is what a machine is for one host of a configuration.
 type Place struct {
+	Runtime   string        // of new sessions, where the block leaves the choice to cosplay
 	Rooted    bool          // only root changes its GPUs, and the user is not root
 	User      resource.User // of the sessions
 	Groups    []string      // of that user: names and GIDs

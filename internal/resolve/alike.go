@@ -8,7 +8,6 @@ import (
 	"github.com/distribution/reference"
 	"golang.org/x/crypto/ssh"
 
-	"cosplay/internal/config"
 	"cosplay/internal/resource"
 )
 
@@ -45,12 +44,12 @@ func (r *resolver) path(now, was string) string {
 	return now
 }
 
-// workspace is the path of a session's workspace on its machine.
-func (r *resolver) workspace(s config.Session) string {
-	if r.scope.Workspace == nil {
-		return s.Workspace
+// there is a path on the machine of a host.
+func (r *resolver) there(host, path string) string {
+	if r.scope.There == nil {
+		return path
 	}
-	return r.scope.Workspace(s.Host, s.Workspace)
+	return r.scope.There(host, path)
 }
 
 // unsealed keeps the variables sealed that are no longer sensitive and have the value that they had: the session's

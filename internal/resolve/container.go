@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -16,6 +17,8 @@ type Person struct {
 	User resource.User
 	Keys []string // public keys, one line each, for sessions that name none
 
+	There map[string]resource.User // the user's accounts on other machines, by host
+
 	// Files are the public keys that the configuration names by their paths.
 	Files map[string]KeyFile
 }
@@ -24,6 +27,14 @@ type Person struct {
 type KeyFile struct {
 	Keys []string
 	Err  error
+}
+
+// on is who the user is on a host.
+func (p Person) on(host string) resource.User {
+	if there, is := p.There[host]; is {
+		return there
+	}
+	return p.User
 }
 
 // containerSpec chooses what only a session in a container has. Its user and its keys
@@ -37,7 +48,13 @@ func (r *resolver) containerSpec(s config.Session, session *resource.Session) {
 	}
 	was, made := r.prior.Session(s.Address)
 	fresh := s.Spec
-	fresh.User = r.person.User
+	fresh.User = r.person.on(s.Host)
+	fresh.Volumes = slices.Clone(fresh.Volumes)
+	for i, v := range fresh.Volumes {
+		if !v.Named() {
+			fresh.Volumes[i].Source = r.there(s.Host, v.Source)
+		}
+	}
 	fresh.SSH.Kept = was.Spec.SSH.Kept // also if it is replaced: users have the port in their configuration of ssh
 	if fresh.SSH.Enabled {
 		fresh.SSH.AuthorizedKeys = r.keys(s)

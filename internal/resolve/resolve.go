@@ -42,7 +42,7 @@ type Scope struct {
 
 	Neighbour func(resource.Holder) Neighbour // reads another project of the user; nil where there is none to read
 	SameFile  func(a, b string) bool          // reports whether two paths lead to the same file; nil where there are none to read
-	Workspace func(host, path string) string  // the path of a workspace on the machine of a host; nil where all are on this one
+	There     func(host, path string) string  // a path of the configuration on the machine of a host; nil where all are this one
 }
 
 type resolver struct {
@@ -288,7 +288,7 @@ func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.Target, session.Runtime = s.Target, r.runtime(s.Host)
 	session.Program, session.Spec = s.Program, resource.ContainerSpec{}
 	was, made := r.prior.Session(s.Address)
-	session.Workspace = r.path(r.workspace(s), was.Workspace)
+	session.Workspace = r.path(r.there(s.Host, s.Workspace), was.Workspace)
 	session.Capability = ""
 	if byDefault := session.ReportedCapability(); s.Capability != byDefault {
 		session.Capability = s.Capability // the default, written out, is no change

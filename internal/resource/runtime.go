@@ -28,10 +28,9 @@ type Runtime struct {
 	UniqueIDs     bool // no later body gets the ID of an earlier one
 	Labelled      bool // a body says which state created it; otherwise its folder does
 
-	Elsewhere bool // its sessions can be on another machine
-	Named     bool // a body has a name, BodyName
-	Devices   bool // a body is a CDI device, called Session.Device
-	ShownID   int  // how many characters of an ID the runtime's own commands print; 0 is all
+	Named   bool // a body has a name, BodyName
+	Devices bool // a body is a CDI device, called Session.Device
+	ShownID int  // how many characters of an ID the runtime's own commands print; 0 is all
 
 	StopCommand   string // what a user types to stop a body: "docker stop"
 	RemoveCommand string // what a user types to remove a body, before its ID: "docker rm -f"
@@ -61,13 +60,6 @@ func RuntimeNamed(name string) Runtime {
 		return r
 	}
 	return Runtime{Name: name, Title: name, Where: "in " + name, Body: "session"}
-}
-
-// RuntimesElsewhere are the names of the runtimes whose sessions can be on another machine, the usual one first.
-func RuntimesElsewhere() []string {
-	all := prose.Only(runtimes, func(r Runtime) bool { return r.Elsewhere && !r.Devices })
-	all = append(all, prose.Only(runtimes, func(r Runtime) bool { return r.Elsewhere && r.Devices })...)
-	return prose.Each(all, func(r Runtime) string { return r.Name })
 }
 
 // RunRuntimes are the names of the runtimes in which cosplay runs a program by itself.

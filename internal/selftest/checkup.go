@@ -217,7 +217,7 @@ func (c *checkup) sessions(ctx context.Context, p *project.Project, host config.
 	if err != nil {
 		likely := host.Runtime
 		if likely == config.RuntimeAuto {
-			likely = runtime.Auto(host.Simulate != "").Name
+			likely = runtime.Auto(host.Simulate != "").Name // another machine says what it has when it is reached
 		}
 		c.add(host.Name, resource.RuntimeNamed(likely).Title, strings.TrimPrefix(err.Error(), "host "+host.Name+": "), Missing, "")
 		return
@@ -291,7 +291,7 @@ func (c *checkup) login(p *project.Project, host string) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		c.add(host, "ssh client", "not installed on this machine", Notice, "apt-get install openssh-client")
 	}
-	who, err := machine.Person(p.Intent)
+	who, err := p.Machine.Person(p.Intent)
 	switch {
 	case err != nil:
 		c.add(host, "user", err.Error(), Missing, "")

@@ -35,7 +35,7 @@ var Driver = runtime.Driver{
 	Runtime: resource.Runtime{
 		Name: name, Title: "CDI", Where: "as CDI devices", Body: "CDI device",
 		Ignores:  []string{"workspace", "command"},
-		Rewrites: true, RenewsInPlace: true, LeavesFiles: true, Elsewhere: true, Named: true, Devices: true,
+		Rewrites: true, RenewsInPlace: true, LeavesFiles: true, Named: true, Devices: true,
 		RemoveCommand: "rm",
 	},
 	Auto:         func(bool) bool { return false }, // only a host that names it

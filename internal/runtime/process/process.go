@@ -125,7 +125,7 @@ const name = "process"
 var Driver = runtime.Driver{
 	Runtime: resource.Runtime{
 		Name: name, Title: "process", Where: "as processes", Body: "session folder",
-		Rewrites: true, RenewsInPlace: true, Elsewhere: true,
+		Rewrites: true, RenewsInPlace: true,
 		RemoveCommand: "rm -r",
 	},
 	Auto: func(bool) bool { return true },

@@ -353,6 +353,53 @@ func TestConnectCut(t *testing.T) {
 	}
 }
 
+// TestConnectDown: a machine that is lost in the middle of an apply stops nothing on the other one. What it has is unknown until
+// it is back; then the next apply finds it.
+func TestConnectDown(t *testing.T) {
+	c := connect(t, "gpu1", "gpu2")
+	rounds, random := 2, rand.New(rand.NewSource(time.Now().UnixNano()))
+	if os.Getenv("COSPLAY_LONG") != "" {
+		rounds = 100
+	}
+	down, lost := filepath.Join(c.dir, "down-gpu2"), 0
+	for round := range rounds {
+		for _, command := range []string{"apply", "destroy"} {
+			one := c.command(command, "--auto-approve")
+			if err := one.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(20+random.Intn(700)) * time.Millisecond)
+			c.write("down-gpu2", "")
+			_ = exec.Command("pkill", "-KILL", "-f", "/usr/bin/ssh -F "+c.dir+"/config .*gpu2").Run() // there may be none
+			if one.Wait() != nil {
+				lost++
+			}
+			said := c.run(1, []string{`host "gpu2" does not answer`}, command, "--auto-approve")
+			if command == "apply" {
+				c.run(0, []string{"worker-a RTX 2060 gpu1 GPU 0 1g.18gb, slot 4 6144 MiB running", "worker-b RTX 2060 gpu1"}, "status")
+				c.run(0, []string{"alive"}, "exec", "worker-a", "--", "echo", "alive")
+				c.run(1, []string{"gpu2 does not answer"}, "drift")
+			} else if left := c.left("gpu1"); left != "" {
+				t.Fatalf("round %d: gpu1 has still:\n%s\n%s", round, left, said)
+			}
+			if err := os.Remove(down); err != nil {
+				t.Fatal(err)
+			}
+			c.run(0, nil, command, "--auto-approve")
+			if command == "apply" {
+				c.run(0, []string{"No changes"}, "plan", "--detailed-exitcode")
+				c.run(0, nil, "drift")
+			}
+		}
+		for _, machine := range []string{"gpu1", "gpu2"} {
+			if left := c.left(machine); left != "" {
+				t.Fatalf("round %d: %s has still:\n%s", round, machine, left)
+			}
+		}
+	}
+	t.Logf("%d rounds, a machine was lost in %d of %d commands", rounds, lost, 2*rounds)
+}
+
 // TestConnectRoot: where only root changes the GPUs over there, root's agent of that machine does, by the rule of sudo that
 // the error prints.
 func TestConnectRoot(t *testing.T) {

@@ -67,6 +67,11 @@ func TestRack(t *testing.T) {
 	}
 }
 
+// unlessDown ends a program of OpenSSH where a file in the folder says that its machine is down.
+const unlessDown = `for word; do
+	[ ! -e "%s/down-${word#*@}" ] || { echo "ssh: connect to host ${word#*@} port 22: Connection refused" >&2; exit 255; }
+done`
+
 // rackUser is a folder with a user's key, and with programs of OpenSSH that have the file config as the user's configuration.
 func rackUser(t *testing.T) (dir string, write func(name, text string)) {
 	t.Helper()
@@ -77,7 +82,7 @@ func rackUser(t *testing.T) (dir string, write func(name, text string)) {
 		}
 	}
 	for _, program := range []string{"ssh", "scp"} {
-		write(program, fmt.Sprintf("#!/bin/sh\nexec /usr/bin/%s -F %s/config \"$@\"\n", program, dir))
+		write(program, fmt.Sprintf("#!/bin/sh\n%s\nexec /usr/bin/%s -F %[3]s/config \"$@\"\n", fmt.Sprintf(unlessDown, dir), program, dir))
 	}
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

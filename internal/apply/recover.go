@@ -102,13 +102,14 @@ func Open(entries []Entry) (open []plan.Op) {
 // entry of the journal for it.
 func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
 	done := func(happened bool) (resource.Prior, resource.Note) { return settled(prior, op, e, happened) }
+	unread := live.Unreachable(Effect{Op: op}.Change().Host) // what it shows later brings the state up to date
 	switch op := op.(type) {
 	case plan.TakeGPU:
 		return done(holds(live, op.Host, op.GPU, begin.Lineage))
 	case plan.LeaveGPU:
 		return done(true) // the state does not have it, and it can be done again
 	case plan.ReleaseGPU:
-		return done(!holds(live, op.Host, op.GPU, begin.Lineage))
+		return done(!unread && !holds(live, op.Host, op.GPU, begin.Lineage))
 	case plan.SetGPU:
 		return settleSet(prior, op, e, live)
 	case plan.RunMPS:
@@ -116,7 +117,7 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	case plan.StopMPS:
 		host, _ := live.Host(op.Host)
 		_, there := host.MPS.Daemon(op.MPS.Folder)
-		return done(!there)
+		return done(!unread && !there)
 	case plan.CreateSlice:
 		return settleCreate(prior, op, e, begin, live)
 	case plan.DestroySlice:
@@ -227,7 +228,7 @@ func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
 	want := op.Session.Slice.Place()
 	host, _ := live.Host(want.Host)
-	if host.BootID != begin.BootIDs[want.Host] {
+	if host.Unreachable == "" && host.BootID != begin.BootIDs[want.Host] {
 		return prior, resource.Note{Kind: resource.HostRebooted}
 	}
 	g, readable := live.Sliced(want.Host, want.GPU)

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,7 +34,8 @@ func crash(w *worldtest.World, j *worldtest.Journal, n int64) *atomic.Int64 {
 }
 
 // TestCrashAtEveryPoint: a run is interrupted right before each journal write and each change, which is also right after
-// the one before. After recovery apply converges and destroy leaves the world as it was.
+// the one before. After recovery apply converges and destroy leaves the world as it was, also if the host could not be read
+// at the recovery, and answers again afterwards.
 func TestCrashAtEveryPoint(t *testing.T) {
 	const two = `host "lab" {}
 session "worker" {
@@ -45,40 +47,47 @@ session "worker" {
 		{"destroy", three, ""},
 		{"replace", three, two},
 	} {
-		t.Run(story.name, func(t *testing.T) {
-			cut := 0
-			for n := int64(0); ; n++ {
-				w := worldtest.New(t, "h200")
-				start := w.String()
-				prior := must(t, w, story.before, resource.Prior{})
-				j := &worldtest.Journal{}
-				points := crash(w, j, n)
-				if _, err := run(t, w, j, story.then, prior, 1); err == nil && points.Load() <= n {
-					break // the run was through before
-				}
-				cut++
-				w.Fault = nil
-				recovered, _ := apply.Recover(prior, j.Entries, w.Live)
+		for _, answers := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, answers %t", story.name, answers), func(t *testing.T) {
+				cut := 0
+				for n := int64(0); ; n++ {
+					w := worldtest.New(t, "h200")
+					start := w.String()
+					prior := must(t, w, story.before, resource.Prior{})
+					j := &worldtest.Journal{}
+					points := crash(w, j, n)
+					if _, err := run(t, w, j, story.then, prior, 1); err == nil && points.Load() <= n {
+						break // the run was through before
+					}
+					cut++
+					w.Fault = nil
+					now := w.Live
+					if !answers {
+						now = resource.Live{Hosts: []resource.Host{{Name: worldtest.HostName, BootID: prior.BootIDs[worldtest.HostName], Bodies: prior.Bodies(worldtest.HostName), Unreachable: "no route"}}}
+					}
+					recovered, _ := apply.Recover(prior, j.Entries, now)
+					recovered = apply.Reconsider(recovered, w.Live)
 
-				// One way on: the same again.
-				after := must(t, w, story.then, recovered)
-				if p, _ := w.Plan(t, story.then, after); !p.Empty() {
-					t.Fatalf("cut at %d: apply does not converge:\n%s", n, p)
+					// One way on: the same again.
+					after := must(t, w, story.then, recovered)
+					if p, _ := w.Plan(t, story.then, after); !p.Empty() {
+						t.Fatalf("cut at %d: apply does not converge:\n%s", n, p)
+					}
+					if n := len(w.GPU("GPU-0").Slices); n != len(after.Sessions) {
+						t.Fatalf("cut at %d: %d slices for %d sessions", cut, n, len(after.Sessions))
+					}
+					// And back to nothing.
+					must(t, w, "", after)
+					if d := cmp.Diff(start, w.String()); d != "" {
+						t.Fatalf("cut at %d: the world is not as it was:\n%s", n, d)
+					}
 				}
-				if n := len(w.GPU("GPU-0").Slices); n != len(after.Sessions) {
-					t.Fatalf("cut at %d: %d slices for %d sessions", cut, n, len(after.Sessions))
+				t.Logf("%d points", cut)
+				if cut < 20 {
+					t.Errorf("only %d points: the test proves too little", cut)
 				}
-				// And back to nothing.
-				must(t, w, "", after)
-				if d := cmp.Diff(start, w.String()); d != "" {
-					t.Fatalf("cut at %d: the world is not as it was:\n%s", n, d)
-				}
-			}
-			t.Logf("%d points", cut)
-			if cut < 20 {
-				t.Errorf("only %d points: the test proves too little", cut)
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -165,6 +174,21 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 		}
 		if len(notes) != 1 {
 			t.Errorf("a slice %s: notes %v", name, notes)
+		}
+	}
+}
+
+// TestUnreadDaemon: whether an MPS daemon has been stopped is not known of a host that cannot be read, so that the state keeps it.
+func TestUnreadDaemon(t *testing.T) {
+	daemon := resource.MPS{Folder: "/mps/gpu"}
+	held := resource.PriorGPU{Host: "lab", UUID: "GPU-0"}
+	held.Daemons = held.With(daemon)
+	prior := resource.Prior{Lineage: "one", GPUs: []resource.PriorGPU{held}}
+	entries := []apply.Entry{{Event: apply.Begin, Lineage: "one"}, {Event: apply.Started, Step: "stop", Op: &plan.OpJSON{Op: plan.StopMPS{Host: "lab", GPU: "GPU-0", MPS: daemon}}}}
+	for why, kept := range map[string]int{"": 0, "no route": 1} {
+		next, _ := apply.Recover(prior, entries, resource.Live{Hosts: []resource.Host{{Name: "lab", Unreachable: why}}})
+		if n := len(next.GPUs[0].All()); n != kept {
+			t.Errorf("unreachable %q: the state has %d daemons", why, n)
 		}
 	}
 }

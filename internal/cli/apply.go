@@ -24,6 +24,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
+	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 )
 
@@ -57,7 +58,7 @@ With --wait, apply waits until there is room for its new sessions: first come, f
 
 The first Ctrl-C finishes the steps that run, saves and stops; the second stops at once, and the next command adds what was done to the state.
 
-Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
+Exit codes: 0 done, or nothing to do; 1 error, not all was done, or a host does not answer; 130 stopped by Ctrl-C.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			o.planFile = strings.Join(args, "")
 			return cmp.Or(wants(0, 1)(cmd, args), checkPlanFlags(cmd.Flags()), o.wait.detached(args), o.check())
@@ -166,9 +167,9 @@ type applying struct {
 	far      hcl.Diagnostics // warnings of the plan that are repeated after the run
 }
 
-// complete fails if the plan, which names it, leaves a session unfinished.
-func (o applyOptions) complete(planned *plan.Plan) error {
-	return exitIf(!o.destroy && len(planned.Diff.Stuck) > 0, exitError)
+// complete fails if the plan, which names it, leaves a session unfinished, or a host does not answer.
+func (o applyOptions) complete(planned *plan.Plan, live resource.Live) error {
+	return exitIf(!live.Reached() || !o.destroy && len(planned.Diff.Stuck) > 0, exitError)
 }
 
 // Approve shows the plan, and asks if it changes anything.
@@ -286,7 +287,7 @@ func (o applyOptions) outcome(view render.AppliedView) error {
 	case view.Result.Interrupted:
 		return exit(exitInterrupted)
 	}
-	return o.complete(view.Plan)
+	return o.complete(view.Plan, view.Live)
 }
 
 // appliedView is the view of what was done of a plan.
@@ -310,7 +311,7 @@ func (a *applying) kept(ctx context.Context, o project.Outlook, result apply.Res
 	if a.o.verify {
 		err = a.printVerified(a.verifyNow(ctx, a.Project))
 	}
-	return cmp.Or(err, a.o.complete(o.Plan))
+	return cmp.Or(err, a.o.complete(o.Plan, o.Live))
 }
 
 // nvmlCode is NVML's code; 0 if an error is not NVML's.

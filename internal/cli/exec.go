@@ -89,6 +89,9 @@ func (in *inside) place(ctx context.Context) (runtime.Runtime, error) {
 	if body, _ := in.Live.Body(s.Slice.Host, s.Runtime, s.ID); s.Rests(body) {
 		return nil, project.Resting(s)
 	}
+	if in.Live.Unreachable(s.Slice.Host) {
+		return nil, in.Live.NoAnswer(s.Slice.Host)
+	}
 	if own, there := diff.OwnSlice(s, in.Live); s.Handle != nil && (!there || own.UUID == "") {
 		return nil, prose.Advice{What: fmt.Sprintf("%s: its slice is missing, so there is no GPU to run on", s.Address), Fix: "cosplay apply"}
 	}

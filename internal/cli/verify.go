@@ -49,7 +49,7 @@ func (inv *invocation) printVerified(view render.VerifyView, err error) error {
 	if err == nil {
 		err = inv.print(view)
 	}
-	return cmp.Or(err, exitIf(view.Failed() > 0, exitError))
+	return cmp.Or(err, exitIf(view.Failed() > 0 || view.Unreached, exitError))
 }
 
 // verifyNow tests all sessions as they are now.
@@ -65,6 +65,11 @@ func (inv *invocation) verifyNow(ctx context.Context, p *project.Project) (rende
 func (inv *invocation) verified(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o selftest.VerifyOptions) (render.VerifyView, error) {
 	view := render.VerifyView{Flags: inv.flags()}
 	sessions = slices.DeleteFunc(slices.Clone(sessions), func(s resource.PriorSession) bool {
+		if live.Unreachable(s.Slice.Host) {
+			view.Unreached = true
+			fmt.Fprintf(inv.Err, "Left out: %s: %v\n", s.Address, live.NoAnswer(s.Slice.Host))
+			return true
+		}
 		body, _ := live.Body(s.Slice.Host, s.Runtime, s.ID)
 		if s.Rests(body) {
 			view.Stopped = append(view.Stopped, s.Address.Short())

@@ -16,6 +16,7 @@ const (
 	GPUUnusable      Class = "gpu-unusable"
 	HostRebooted     Class = "host-rebooted"
 	EngineSilent     Class = "engine-silent"
+	HostUnreachable  Class = "host-unreachable"
 	ClockLock        Class = "clock-lock"
 	SliceMissing     Class = "slice-gone"
 	SliceReplaced    Class = "slice-replaced"
@@ -46,7 +47,7 @@ const (
 // Classes are all, settings of GPUs included.
 func Classes() []Class {
 	return append([]Class{
-		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
+		GPUMissing, GPUUnusable, HostRebooted, EngineSilent, HostUnreachable, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
 		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, MountReplaced, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, GPUUnseen, DeviceEarlier, SecretsInEnv, LifetimeEnded, MPSChanged, ProjectRemoved,
 	}, prose.Each(resource.AllSettings[:], SettingClass)...)
 }
@@ -71,7 +72,7 @@ type Drift struct {
 	GPU           string            `json:"gpu,omitempty"`     // UUID
 	Session       *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
 	Kind          Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
-	Name          string            `json:"name,omitempty"`    // of the image, of the file or folder that is mounted, of the check that failed, or of the MIG slice of an MPS daemon; with DeviceEarlier the containers; with EngineSilent and GPUUnseen the error
+	Name          string            `json:"name,omitempty"`    // of the image, of the file or folder that is mounted, of the check that failed, or of the MIG slice of an MPS daemon; with DeviceEarlier the containers; with EngineSilent, HostUnreachable and GPUUnseen the error
 	Runtime       string            `json:"runtime,omitempty"` // of the session
 	From          Value             `json:"from"`
 	To            Value             `json:"to"`
@@ -137,10 +138,13 @@ func (d Drift) endsAtReboot() bool {
 	return setting || d.Class == SliceMissing || d.Class == BodyStopped || d.Class == MPSChanged
 }
 
-// hostDrift reports the hosts that were rebooted, and those whose container engine does not answer, although the
-// project has sessions in it.
+// hostDrift reports the hosts that were rebooted, and those that do not answer, or whose container engine does not, although
+// the project has something there.
 func hostDrift(prior resource.Prior, live resource.Live) (all []Drift) {
 	for _, h := range live.Hosts {
+		if h.Unreachable != "" && prior.Holds(h.Name) {
+			all = append(all, Drift{Class: HostUnreachable, Host: h.Name, Name: h.Unreachable, From: IsAnswering, To: IsSilent, Informational: true})
+		}
 		if was := prior.BootIDs[h.Name]; was != "" && was != h.BootID && prior.Holds(h.Name) {
 			all = append(all, Drift{Class: HostRebooted, Host: h.Name, From: IsUp, To: IsRebooted})
 		}
@@ -159,6 +163,9 @@ func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 
 func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.Placements, live resource.Live) []Drift {
 	g, ok := live.GPU(was.Host, was.UUID)
+	if live.Unreachable(was.Host) {
+		return nil // it is unknown
+	}
 	if !ok {
 		lost := Drift{Class: GPUMissing, Host: was.Host, GPU: was.UUID, From: IsPresent}
 		var why resource.Reason

@@ -25,7 +25,7 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	}
 	for _, held := range prior.GPUs {
 		switch {
-		case wanted[held.Key()]:
+		case wanted[held.Key()], live.Unreachable(held.Host):
 		case taken[held.Key()]: // but the GPU cannot be read well enough to plan with it: it keeps its settings
 			all = append(all, GPUChange{Host: held.Host, UUID: held.UUID, Action: NoOp})
 		default:

@@ -37,7 +37,7 @@ type Machine struct {
 	Version string // of cosplay
 
 	hosts       map[string]*Host
-	refused     map[string]error              // of machines that Greet did not reach, until it is reported
+	refused     map[string]refusal            // of machines that Greet did not reach
 	unopened    map[string]*Host              // whose agents were asked for records
 	connections map[string]runtime.Connection // of runtimes, by name
 	reached     runtime.Connection            // by Reach; nil is none
@@ -69,9 +69,8 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	if h, ok := m.hosts[c.Name]; ok {
 		return h, nil
 	}
-	if err := m.refused[c.Name]; err != nil {
-		delete(m.refused, c.Name)
-		return nil, err
+	if r := m.refused[c.Name]; r.err != nil {
+		return nil, r.err
 	}
 	c.Connect = cmp.Or(c.Connect, Elsewhere)
 	if c.Simulate != "" && c.Connect == "" {

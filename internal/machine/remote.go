@@ -116,12 +116,28 @@ func (h *Host) Login(d runtime.Driver, owner resource.Owner) runtime.Login {
 	return d.Login(on)
 }
 
-// Greet opens the hosts of other machines, all at once: each takes the time of a connection. The next Open of a host reports
-// its error.
+// Elsewhere reports whether a host is on another machine.
+func (m *Machine) Elsewhere(c config.Host) bool { return cmp.Or(c.Connect, Elsewhere) != "" }
+
+// IsOpen reports whether a host is open.
+func (m *Machine) IsOpen(c config.Host) bool { return m.hosts[c.Name] != nil }
+
+// refusal is why a machine could not be reached.
+type refusal struct {
+	err error
+	at  time.Time
+}
+
+// greetAgain is how long a machine that could not be reached is left alone: each try may take the time of ssh.
+const greetAgain = 30 * time.Second
+
+// Greet opens the hosts of other machines, all at once: each takes the time of a connection. Until the next Greet, Open of
+// a host reports its error.
 func (m *Machine) Greet(hosts []config.Host) {
 	var far []*Host
 	for _, c := range hosts {
-		if _, opened := m.hosts[c.Name]; !opened && c.Connect != "" {
+		_, opened := m.hosts[c.Name]
+		if !opened && c.Connect != "" && time.Since(m.refused[c.Name].at) > greetAgain {
 			far = append(far, m.host(c))
 		}
 	}
@@ -131,11 +147,14 @@ func (m *Machine) Greet(hosts []config.Host) {
 		greeted.Go(func() { errs[i] = h.settle(context.Background()) })
 	}
 	greeted.Wait()
-	m.refused = map[string]error{}
+	if m.refused == nil {
+		m.refused = map[string]refusal{}
+	}
 	for i, h := range far {
 		if errs[i] != nil {
-			m.refused[h.Config.Name] = errs[i]
+			m.refused[h.Config.Name] = refusal{errs[i], time.Now()}
 		} else {
+			delete(m.refused, h.Config.Name)
 			m.keep(h)
 		}
 	}

@@ -52,14 +52,19 @@ type Source struct {
 	// Assumed are the sessions as the state has them. They stand for those of a container engine that does not answer,
 	// with the reason in the snapshot. If it is nil, no answer is an error.
 	Assumed []resource.Body
-	Failed  error // why there is no connection to the engine
+	Failed  error // why there is no connection to the engine, or to the host
+
+	// Unreached stands for the host if nothing of it can be read, with the reason in the snapshot. If it is nil, that is an
+	// error.
+	Unreached *resource.Host
 }
 
 // Completer adds to a GPU what NVML does not report: always its rates, and also the profiles if the driver hides
 // them, and figures that it does not support.
 type Completer func(resource.GPU) resource.GPU
 
-// Read takes a snapshot of all hosts at the same time. It returns the errors of all hosts together.
+// Read takes a snapshot of all hosts at the same time. It returns the errors of all hosts together. That no host can be
+// reached is an error.
 func Read(ctx context.Context, sources []Source, complete Completer) (resource.Live, error) {
 	hosts := make([]resource.Host, len(sources))
 	errs := make([]error, len(sources))
@@ -68,8 +73,22 @@ func Read(ctx context.Context, sources []Source, complete Completer) (resource.L
 		group.Go(func() { hosts[i], errs[i] = readHost(ctx, source, complete) })
 	}
 	group.Wait()
+	if ctx.Err() == nil && slices.Contains(errs, nil) {
+		for i, source := range sources {
+			if errs[i] != nil && source.Unreached != nil {
+				hosts[i], errs[i] = unreached(source, errs[i]), nil
+			}
+		}
+	}
 	slices.SortFunc(hosts, func(a, b resource.Host) int { return strings.Compare(a.Name, b.Name) })
 	return resource.Live{Hosts: hosts}, errors.Join(errs...)
+}
+
+// unreached is the host of which nothing could be read.
+func unreached(source Source, why error) resource.Host {
+	host := *source.Unreached
+	host.Unreachable = strings.TrimPrefix(why.Error(), "host "+source.Name+": ")
+	return host
 }
 
 // readHost reads the driver and the engine of a host at the same time.
@@ -105,6 +124,9 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	}
 	// One error is enough; that of the hardware takes precedence.
 	if err := cmp.Or(hostErr, unread); err != nil {
+		if err == source.Failed && source.GPUs == nil {
+			return host, err // it names the host
+		}
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
 	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime

@@ -69,3 +69,26 @@ func TestUnreadableIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreached: a host on another machine that cannot be read is what stands for it, with the reason; if no host can be
+// read, that is an error.
+func TestUnreached(t *testing.T) {
+	stands := &resource.Host{Name: "b", BootID: "boot", Bodies: []resource.Body{{Session: "w-1"}}}
+	a := Source{Name: "a", GPUs: reader{}, Bodies: []BodyLister{lister{}}}
+	for _, b := range []Source{
+		{Name: "b", Failed: errors.New("host b: no route"), Unreached: stands},
+		{Name: "b", GPUs: reader{err: errors.New("no route")}, Bodies: []BodyLister{lister{}}, Unreached: stands},
+		{Name: "b", GPUs: reader{}, Bodies: []BodyLister{lister{err: errors.New("no route")}}, Unreached: stands},
+	} {
+		live, err := Read(context.Background(), []Source{a, b}, same)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := live.Hosts[1]; got.Unreachable != "no route" || len(got.Bodies) != 1 || got.BootID != "boot" || live.Hosts[0].Unreachable != "" || live.Reached() {
+			t.Errorf("%+v", live.Hosts)
+		}
+		if _, err := Read(context.Background(), []Source{b}, same); err == nil || err.Error() != "host b: no route" {
+			t.Errorf("without another host: %v", err)
+		}
+	}
+}

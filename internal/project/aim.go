@@ -15,6 +15,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
@@ -62,7 +63,7 @@ type Outlook struct {
 func (o Outlook) unread(a resource.Address) bool {
 	s, _ := o.Prior.Session(a)
 	host, _ := o.Live.Host(s.Slice.Host)
-	return host.Silent != ""
+	return host.Silent != "" || host.Unreachable != ""
 }
 
 // Plan computes a plan. Diagnostics have the warnings, and an error for each session that
@@ -121,6 +122,9 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 		}
 		maps.DeleteFunc(options.Ending, func(a resource.Address, _ resource.Expired) bool { return scope.Left[a] })
 	}
+	for a := range p.unreachable(prior, o.Live) {
+		scope.Left[a] = true
+	}
 	options.AbandonBaseline, options.Moved, options.Forgets = aim.AbandonBaseline, moved, resolve.Forgotten(p.Intent, prior)
 	options.Left, options.Replace = scope.Left, scope.Replace
 	var (
@@ -155,7 +159,37 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 	o.Plan.Begin(begin)
 	sessions := o.Plan.Diff.Sessions
 	return intent, slices.Concat(diags, resolve.Past(p.Intent, sessions, prior, Now()), resolve.Guarded(p.Intent, sessions),
-		resolve.Renames(intent, sessions), aim.warning()), nil
+		resolve.Renames(intent, sessions), aim.warning(), p.unreachableHosts(prior, o.Live)), nil
+}
+
+// unreachable are the sessions that are on hosts that do not answer, or that the configuration has there.
+func (p *Project) unreachable(prior resource.Prior, live resource.Live) map[resource.Address]bool {
+	all := map[resource.Address]bool{}
+	for _, s := range p.Intent.Sessions {
+		all[s.Address] = live.Unreachable(s.Host)
+	}
+	for _, s := range prior.Sessions {
+		all[s.Address] = all[s.Address] || live.Unreachable(s.Slice.Host)
+	}
+	maps.DeleteFunc(all, func(_ resource.Address, is bool) bool { return !is })
+	return all
+}
+
+// unreachableHosts warns of the hosts that do not answer.
+func (p *Project) unreachableHosts(prior resource.Prior, live resource.Live) (diags hcl.Diagnostics) {
+	for _, h := range live.Hosts {
+		if h.Unreachable == "" {
+			continue
+		}
+		c := p.Intent.Host(h.Name)
+		waits := "What the configuration has there waits until it answers: "
+		if n := len(prior.Bodies(h.Name)); n > 0 {
+			waits = fmt.Sprintf("%s of the project there %s until it answers: ", prose.Count(n, "session"), prose.Choose(n, "is unknown and stays as it is", "are unknown and stay as they are"))
+		}
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("host %q does not answer", h.Name), Subject: c.Ranges.Of("connect"),
+			Detail: waits + prose.Stop(h.Unreachable)})
+	}
+	return diags
 }
 
 // desire makes the choices that a configuration leaves open. If it has sensitive values

@@ -60,7 +60,7 @@ func (l *Fleet) WithReleased(ctx context.Context, prior resource.Prior, live res
 			_, holds := page.Holder(prior.Lineage)
 			return holds || g.Host != host.Name
 		})
-		if len(missing) == 0 {
+		if len(missing) == 0 || host.Unreachable != "" {
 			continue
 		}
 		released, err := l.Machine.Hosts()[host.Name].Agent.Released(ctx, prior.Lineage)

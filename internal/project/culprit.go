@@ -18,7 +18,7 @@ func (p *Project) blame(ctx context.Context, found []diff.Drift, prior resource.
 		shown, _ := live.Host(host.Name)
 		of := func(d diff.Drift) bool { return d.Host == host.Name && !d.Informational }
 		removable := len(prior.Sessions) == 0 && len(p.Intent.Sessions) > 0
-		if !removable && !slices.ContainsFunc(found, of) {
+		if shown.Unreachable != "" || !removable && !slices.ContainsFunc(found, of) {
 			continue
 		}
 		history, err := p.Machine.Records(host).History(ctx)

@@ -26,7 +26,7 @@ import (
 // Past is what happened on this machine and on the hosts of the project.
 type Past struct {
 	Events  []public.Event // oldest first
-	Skipped []error        // audit logs that are left out, and why
+	Skipped []error        // audit logs, and hosts on other machines, that are left out, and why
 	live    resource.Live
 }
 
@@ -47,6 +47,10 @@ func (p *Project) History(ctx context.Context) (past Past, err error) {
 		}
 		read[folder] = true
 		attempts, err := p.Machine.Records(c).History(ctx)
+		if err != nil && p.Machine.Elsewhere(c) {
+			past.Skipped = append(past.Skipped, fmt.Errorf("host %s: %w", c.Name, err))
+			continue
+		}
 		if err != nil {
 			return past, err
 		}
@@ -64,7 +68,7 @@ func (p *Project) History(ctx context.Context) (past Past, err error) {
 			merged.add(log)
 		}
 	}
-	past.Events, past.Skipped = merged.all, audits.skipped
+	past.Events, past.Skipped = merged.all, append(past.Skipped, audits.skipped...)
 	past.live, _ = p.ReadHosts(ctx) // a GPU that cannot be read keeps its UUID
 	for i := range past.Events {
 		e := &past.Events[i]

@@ -39,6 +39,9 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 	flight.Images()
 	p.checkTTL(flight)
 	for _, c := range p.Intent.Hosts {
+		if live.Unreachable(c.Name) {
+			continue
+		}
 		h, err := p.Machine.Open(c)
 		if shown, _ := live.Host(c.Name); err == nil && shown.Silent == "" {
 			h, err = p.Machine.Connect(ctx, c, prior)

@@ -295,18 +295,24 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owner, prior resource.Prior) (observe.Source, error) {
 	mayFail := p.options.EnginesMayFail && (!p.Unfinished() || p.silent[c.Name])
 	var s observe.Source
+	elsewhere := p.Machine.Elsewhere(c)
 	h, err := p.Machine.Connect(ctx, c, prior)
 	switch {
 	case err == nil:
 		s = h.Source(owner, prior)
+	case elsewhere && !p.Machine.IsOpen(c):
+		s, err = observe.Source{Name: c.Name, Failed: err}, nil
 	case mayFail:
 		if h, unopened := p.Machine.Open(c); unopened == nil {
 			s = h.Hardware()
 			s.Failed, err = err, nil
 		}
 	}
-	if mayFail {
+	if mayFail && s.GPUs != nil {
 		s.Assumed = prior.Bodies(c.Name)
+	}
+	if elsewhere {
+		s.Unreached = &resource.Host{Name: c.Name, Simulated: c.Simulate, BootID: prior.BootIDs[c.Name], Bodies: prior.Bodies(c.Name)}
 	}
 	s.MPS.Uses = p.Intent.UsesMPS(c)
 	return s, err

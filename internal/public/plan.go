@@ -74,6 +74,8 @@ type PlanHost struct {
 	Driver    string  `json:"driver"`              // version, or unknown
 	Runtime   string  `json:"runtime"`             // of new sessions: docker or process
 	Engine    *Engine `json:"engine"`              // null where no session needs one
+
+	Unreachable string `json:"unreachable,omitempty"` // why nothing of a host on another machine could be read; missing if it answers
 }
 
 // Image is an image that a plan gets.

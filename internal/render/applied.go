@@ -203,6 +203,10 @@ func (p *page) outcome(v AppliedView) {
 	case v.Result.Interrupted:
 		p.lead(0, strong, "Interrupted:", said+" "+together("What was done is in the state."))
 		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
+	case !v.Live.Reached():
+		p.leftAsItIs(v)
+		p.lead(0, removed, "Not all done:", said+" "+unreachedWords(v.Live))
+		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
 	case v.Destroy && len(v.Plan.Diff.Unrestored()) > 0:
 		p.leftAsItIs(v)
 		release := together(suggest("destroy", v.Flags) + " --abandon-baseline")
@@ -235,6 +239,12 @@ func (t tally) done(destroy bool) []string {
 		}
 	}
 	return words
+}
+
+// unreachedWords names the hosts that do not answer.
+func unreachedWords(live resource.Live) string {
+	silent := prose.Only(live.Hosts, func(h resource.Host) bool { return h.Unreachable != "" })
+	return "Host " + prose.And(each(silent, func(h resource.Host) string { return h.Name })) + prose.Choose(len(silent), " does", " do") + " not answer: its part of the project is unknown."
 }
 
 // leftAsItIs reports settings that were not restored.

@@ -202,6 +202,9 @@ func newFleet(v StatusView) fleet {
 // sessionState is the state of a session: running, stopped, or what is missing. sliced says that its slice exists.
 func (v StatusView) sessionState(s *resource.PriorSession, sliced bool) string {
 	for _, at := range s.On() {
+		if v.Live.Unreachable(at.Host) {
+			return "unknown"
+		}
 		if _, there := v.Live.GPU(at.Host, at.UUID); there {
 			continue
 		}

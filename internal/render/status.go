@@ -19,6 +19,9 @@ func (v StatusView) draw(p *page) {
 		p.gap()
 		p.lead(0, strong, "host", hostWords(h))
 		p.statusDrift(f.Drift, resource.GPU{Host: h.Name})
+		if h.Unreachable != "" {
+			p.lead(4, drifted, "not read:", h.Unreachable)
+		}
 		for _, g := range h.GPUs {
 			p.gap()
 			p.statusGPU(f, g)
@@ -251,7 +254,7 @@ func (f fleet) daemonJSON(m resource.MPS, host string) public.MPSDaemon {
 
 func planHostOf(h resource.Host) public.PlanHost {
 	engine := func(e resource.Engine) public.Engine { return public.Engine{Name: e.Name, Access: e.Access} }
-	return public.PlanHost{Name: h.Name, Simulated: h.Simulated, Driver: h.Driver, Runtime: h.Runtime, Engine: some(h.Engine, engine)}
+	return public.PlanHost{Name: h.Name, Simulated: h.Simulated, Driver: h.Driver, Runtime: h.Runtime, Engine: some(h.Engine, engine), Unreachable: h.Unreachable}
 }
 
 func (f fleet) gpuJSON(g resource.GPU) public.GPU {

@@ -14,7 +14,9 @@ import (
 type VerifyView struct {
 	Sessions []VerifiedSession
 	Stopped  []string // short addresses of those that were left out
-	Flags    []string // global flags to repeat in suggestions
+
+	Unreached bool     // some were left out whose host does not answer
+	Flags     []string // global flags to repeat in suggestions
 }
 
 // VerifiedSession is a session with its results.

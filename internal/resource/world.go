@@ -3,6 +3,8 @@ package resource
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"sort"
 
@@ -127,14 +129,19 @@ const UnknownDriver = "unknown"
 
 // Host is a machine with GPUs, as read.
 type Host struct {
-	Name      string     `json:"name"`
-	Simulated string     `json:"simulated,omitempty"` // what is simulated: "8 x h200"
-	Library   string     `json:"library"`             // path of the NVML library
-	Driver    string     `json:"driver"`              // driver version, or UnknownDriver
-	BootID    string     `json:"boot_id"`
-	Runtime   string     `json:"runtime"`          // where new sessions run: "process", "docker"
-	Engine    *Engine    `json:"engine,omitempty"` // nil where no session needs one, or it does not answer
-	Silent    string     `json:"silent,omitempty"` // why the sessions could not be read: they are as the state has them
+	Name      string  `json:"name"`
+	Simulated string  `json:"simulated,omitempty"` // what is simulated: "8 x h200"
+	Library   string  `json:"library"`             // path of the NVML library
+	Driver    string  `json:"driver"`              // driver version, or UnknownDriver
+	BootID    string  `json:"boot_id"`
+	Runtime   string  `json:"runtime"`          // where new sessions run: "process", "docker"
+	Engine    *Engine `json:"engine,omitempty"` // nil where no session needs one, or it does not answer
+	Silent    string  `json:"silent,omitempty"` // why the sessions could not be read: they are as the state has them
+
+	// Unreachable is why nothing of a host on another machine could be read: it has no GPUs, and its sessions are as the
+	// state has them.
+	Unreachable string `json:"unreachable,omitempty"`
+
 	GPUs      []GPU      `json:"gpus"`
 	Unusable  []Unusable `json:"unusable,omitempty"` // GPUs that do not answer
 	Ledger    []Page     `json:"ledger,omitempty"`   // GPUs that projects hold
@@ -210,6 +217,29 @@ func (l Live) host(name string) *Host {
 		return &Host{}
 	}
 	return &l.Hosts[i]
+}
+
+// Unreachable reports whether nothing of a host could be read.
+func (l Live) Unreachable(host string) bool { return l.host(host).Unreachable != "" }
+
+// NoAnswer is the error of a host that could not be read.
+func (l Live) NoAnswer(host string) error {
+	return fmt.Errorf("host %s does not answer: %s", host, l.host(host).Unreachable)
+}
+
+// NoAnswers are the errors of all hosts that could not be read; nil without any.
+func (l Live) NoAnswers() (err error) {
+	for _, h := range l.Hosts {
+		if h.Unreachable != "" {
+			err = errors.Join(err, l.NoAnswer(h.Name))
+		}
+	}
+	return err
+}
+
+// Reached reports whether all hosts could be read.
+func (l Live) Reached() bool {
+	return !slices.ContainsFunc(l.Hosts, func(h Host) bool { return h.Unreachable != "" })
 }
 
 // GPU finds a GPU by its host's name and its UUID.

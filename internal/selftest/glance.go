@@ -53,7 +53,7 @@ func mayGlance(s resource.PriorSession, o project.Outlook) bool {
 		return !is
 	})
 	own, _ := diff.OwnSlice(s, o.Live)
-	return resource.RuntimeNamed(s.Runtime).RunsPrograms && there && host.Silent == "" &&
+	return resource.RuntimeNamed(s.Runtime).RunsPrograms && there && host.Silent == "" && host.Unreachable == "" &&
 		runs && s.Body != nil && body.ID == s.Body.ID && body.State == resource.Running && body.Damaged == "" && readable && (own.UUID == s.SliceID() || s.Slice.Whole())
 }
 

@@ -115,7 +115,7 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 				j.Repairs, j.Keys = append(j.Repairs, c.Address), append(j.Keys, gpu.keys...)
 			}
 			continue
-		case host.Silent != "":
+		case host.Silent != "", host.Unreachable != "":
 			why = Unread
 		case configured(*c, planned.Diff):
 			j.Changed = append(j.Changed, c.Address)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -59,6 +60,8 @@ func (l *loader) checkImports() {
 		case !there[one.To] && !l.blocks[one.To.Name].guessed:
 			names := func() []string { return prose.Each(l.sessions, func(s Session) string { return s.Address.String() }) }
 			l.complain(one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first, because what no block has would be removed again.%s", l.suggest(one.To.String(), names))
+		case slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == one.To && s.Hosts != nil }):
+			l.complain(one.Range, fmt.Sprintf("%s has no host", one.To), "What is imported is on one host. Name it in the session's block, with host.")
 		case is:
 			l.complain(one.Range, "two imports of the same", "The other is at %s. A session has one slice and one container, and each of these one session. With for_each, both to and id need each.key or each.value.", place(twice.Range))
 		}

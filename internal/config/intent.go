@@ -95,8 +95,13 @@ func (i *Intent) Session(a resource.Address) *Session {
 // UsesMPS reports whether a session of a host gets its part of a GPU by MPS.
 func (i *Intent) UsesMPS(h Host) bool {
 	return slices.ContainsFunc(i.Sessions, func(s Session) bool {
-		return s.Host == h.Name && (s.Sharing == resource.SharingMPS || s.Sharing == resource.SharingAuto && s.Slice == "" && h.Unsaid(s) == resource.SharingMPS)
+		return s.MayBeOn(h.Name) && (s.Sharing == resource.SharingMPS || s.Sharing == resource.SharingAuto && s.Slice == "" && h.Unsaid(s) == resource.SharingMPS)
 	})
+}
+
+// MayBeOn reports whether a session is on a host, or may be.
+func (s Session) MayBeOn(host string) bool {
+	return s.Host == host || s.Host == "" && slices.Contains(s.Hosts, host)
 }
 
 // RuntimeAuto lets cosplay choose the runtime.
@@ -140,8 +145,9 @@ func (m *Manage) permit(word string) {
 type Session struct {
 	Address resource.Address `json:"address"`
 	Target  resource.Target  `json:"target"`
-	Host    string           `json:"host"`          // name of one of the Intent's hosts
-	GPU     *GPUSelector     `json:"gpu,omitempty"` // nil leaves the choice to placement
+	Host    string           `json:"host"`            // name of one of the Intent's hosts; "" until one of Hosts is chosen
+	Hosts   []string         `json:"hosts,omitempty"` // of which cosplay chooses one; nil where the block says which, or there is one
+	GPU     *GPUSelector     `json:"gpu,omitempty"`   // nil leaves the choice to placement
 	resource.Program
 	Fit resource.FitOptions `json:"fit"`
 

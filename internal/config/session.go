@@ -18,6 +18,7 @@ import (
 var sessionAttributes = map[string]func(*Session, value){
 	"target":        into(value.target, func(s *Session) *resource.Target { return &s.Target }),
 	"host":          sessionHost,
+	"hosts":         sessionHosts,
 	"gpu":           into(pointed(value.selector), func(s *Session) **GPUSelector { return &s.GPU }),
 	"fraction":      into(value.fraction, func(s *Session) *float64 { return &s.Fraction }),
 	"gpus":          into(wholeUpTo(maxGPUs, "a number of GPUs"), func(s *Session) *int { return &s.GPUs }),
@@ -299,19 +300,37 @@ func (r *reporter) checkGPUs(s *Session) {
 	}
 }
 
+// checkHost is the host of a session whose block does not say it: the only one, or that which cosplay chooses.
 func (l *loader) checkHost(s *Session) {
-	decl := s.Ranges.Decl
-	if s.Ranges.has("host") || l.partial {
+	switch {
+	case s.Ranges.has("host") && s.Ranges.has("hosts"):
+		l.complain(s.Ranges.At("hosts"), `"host" and "hosts" exclude each other`, "host is the session's host; of hosts cosplay chooses one. Keep one of the two.")
+		return
+	case s.Ranges.has("host"), l.partial:
+		return
+	case len(l.hosts) == 0:
+		s.Host = LocalHost
+		return
+	case len(l.hosts) == 1 && !s.Ranges.has("hosts"):
+		s.Host = l.hosts[0].Name
 		return
 	}
-	switch names := l.hostNames(); len(names) {
-	case 0:
-		s.Host = LocalHost
-	case 1:
-		s.Host = names[0]
-	default:
-		l.complain(decl, `"host" is missing`,
-			"There are the hosts %s. Say which one this session is for, like: host = %q", prose.And(prose.Few(names, maxListed)), names[0])
+	names := l.hostNames()
+	needs := ""
+	for _, attribute := range []string{"gpu", "gpus", "fraction"} {
+		if s.Ranges.has(attribute) {
+			needs = fmt.Sprintf("%q is about the GPUs of one host.", attribute)
+		}
+	}
+	if !s.Ranges.has("hosts") {
+		s.Hosts = names
+	}
+	if slices.ContainsFunc(l.hosts, func(h Host) bool { return h.Ranges.has("kubernetes") && slices.Contains(s.Hosts, h.Name) }) {
+		needs = "cosplay does not choose between machines and clusters."
+	}
+	if needs != "" {
+		l.complain(s.Ranges.Decl, `"host" is missing`,
+			"%s There are the hosts %s. Say which one this session is for, like: host = %q", needs, prose.And(prose.Few(names, maxListed)), names[0])
 	}
 }
 
@@ -319,12 +338,22 @@ func (l *loader) hostNames() []string {
 	return sortedTexts(l.hosts, func(h Host) string { return h.Name })
 }
 
-func sessionHost(s *Session, v value) {
-	name, ok := v.text()
-	if !ok {
-		return
+func sessionHost(s *Session, v value) { s.Host, _ = v.host() }
+
+// sessionHosts reads the hosts of which cosplay chooses one, and brings them into an order.
+func sessionHosts(s *Session, v value) {
+	names, ok := listOf(`["gpu1", "gpu2"]`, `"hosts" names no host`, "The session could be nowhere. Name hosts, or leave hosts out for all of them.", value.host)(v)
+	if ok {
+		slices.Sort(names)
+		s.Hosts = slices.Compact(names)
 	}
-	s.Host = name
+}
+
+// host reads the name of a host.
+func (v value) host() (name string, ok bool) {
+	if name, ok = v.text(); !ok {
+		return "", false
+	}
 	switch {
 	case v.l.partial || slices.ContainsFunc(v.l.hosts, func(h Host) bool { return h.Name == name }):
 	case len(v.l.hosts) > 0:
@@ -332,6 +361,7 @@ func sessionHost(s *Session, v value) {
 	case name != LocalHost:
 		v.wrong(fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q {}", LocalHost, name)
 	}
+	return name, true
 }
 
 func sessionCommand(s *Session, v value) {

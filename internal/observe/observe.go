@@ -124,8 +124,8 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	}
 	// One error is enough; that of the hardware takes precedence.
 	if err := cmp.Or(hostErr, unread); err != nil {
-		if err == source.Failed && source.GPUs == nil {
-			return host, err // it names the host
+		if source.GPUs == nil && source.Failed != nil {
+			return host, source.Failed // it names the host
 		}
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}

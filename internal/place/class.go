@@ -2,6 +2,8 @@ package place
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"cosplay/internal/fit"
 	"cosplay/internal/prose"
@@ -11,8 +13,9 @@ import (
 // A class is a group of sessions that are interchangeable for placement.
 type class struct {
 	id       int
-	host     string
-	gpu      string // UUID of the GPU that the configuration names, or ""
+	host     string   // in words, if it may be one of hosts
+	hosts    []string // those that it may have; nil for host alone
+	gpu      string   // UUID of the GPU that the configuration names, or ""
 	target   resource.Target
 	options  resource.FitOptions
 	sharing  resource.Sharing
@@ -36,6 +39,7 @@ type class struct {
 // classKey has everything in which sessions of one class are equal.
 type classKey struct {
 	want     resource.Request // without MaxError
+	hosts    string
 	name     string
 	envelope resource.Envelope
 	powerW   int
@@ -44,7 +48,7 @@ type classKey struct {
 }
 
 func keyOf(r Request) classKey {
-	k := classKey{want: r.Want, name: r.Target.Name, envelope: r.Target.Envelope(), powerW: r.Target.PowerW}
+	k := classKey{want: r.Want, hosts: strings.Join(r.Hosts, "\n"), name: r.Target.Name, envelope: r.Target.Envelope(), powerW: r.Target.PowerW}
 	if r.Want.Fit.MaxError != nil {
 		k.maxError, k.limited = *r.Want.Fit.MaxError, true
 	}
@@ -115,8 +119,13 @@ func (c *class) mayHave(whole bool) bool {
 	return true
 }
 
+// mayBeOn reports whether sessions of the class may be on a host.
+func (c *class) mayBeOn(host string) bool {
+	return c.host == host || slices.Contains(c.hosts, host)
+}
+
 // mayUse reports whether sessions of the class may use a GPU at all.
 func (c *class) mayUse(card *card) bool {
-	return c.host == card.Host && (c.gpu == "" || c.gpu == card.UUID) && (c.model == "" || c.model == card.Model.Name) &&
+	return c.mayBeOn(card.Host) && (c.gpu == "" || c.gpu == card.UUID) && (c.model == "" || c.model == card.Model.Name) &&
 		(c.sharing != resource.SharingMPS || card.ForeignMPS == nil)
 }

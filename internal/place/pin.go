@@ -69,7 +69,7 @@ func (f *fleet) at(c *card, cl *class) (at resource.Slice, why string) {
 	if starts := c.freeStarts(at); at.Divides() && len(starts) > 0 {
 		at.ComputeStart = starts[0]
 	}
-	if why = f.problem(c, Request{Want: resource.Request{Host: cl.host}, Target: cl.target}, at); why != "" {
+	if why = f.problem(c, Request{Want: resource.Request{Host: c.Host}, Target: cl.target}, at); why != "" {
 		return at, why
 	}
 	taken, index := c.taken(), c.model.parents[c.model.row(at)]

@@ -23,6 +23,7 @@ type Request struct {
 	Want    resource.Request
 	Target  resource.Target
 	Kept    *resource.Slice // its present slice, if the request has not changed: the session stays there
+	Hosts   []string        // without a host in Want: those that it may have, in their order
 
 	KeptMore []resource.Slice // with Kept: those of its other devices
 	device   int              // which of its devices this is a request for

@@ -125,7 +125,7 @@ func (f *fleet) couldShare(cl *class) bool {
 // nowhere returns the refusal of a class that may use no GPU.
 func (f *fleet) nowhere(cl *class) prose.Advice {
 	for _, c := range f.cards {
-		if d := c.ForeignMPS; d != nil && c.Host == cl.host && (cl.gpu == "" || cl.gpu == c.UUID) {
+		if d := c.ForeignMPS; d != nil && cl.mayBeOn(c.Host) && (cl.gpu == "" || cl.gpu == c.UUID) {
 			return prose.Advice{What: fmt.Sprintf("%s has an MPS daemon of %s, process %d, which cosplay leaves alone, and no other GPU may be used", c.label(), d.User, d.PID),
 				Fix: "that its owner ends it " + d.Ending() + `, or sharing = "time-slice"`}
 		}

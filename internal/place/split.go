@@ -18,26 +18,28 @@ type division struct {
 
 // divide returns the divisions that have sessions, in an order that does not depend on that of the arguments.
 func divide(gpus []GPU, requests []Request) []division {
+	with := together(requests)
 	open := map[string]bool{} // hosts with a session that may have any of the GPUs
 	for _, r := range requests {
-		open[r.Want.Host] = open[r.Want.Host] || r.Want.GPU == ""
+		host := with.host(r)
+		open[host] = open[host] || r.Want.GPU == ""
 	}
 	of := func(host, uuid string) resource.GPUKey {
-		if open[host] {
+		if host = cmp.Or(with[host], host); open[host] {
 			uuid = ""
 		}
 		return resource.GPUKey{Host: host, UUID: uuid}
 	}
 	sizes := map[resource.GPUKey]int{}
 	for i := range requests {
-		sizes[of(requests[i].Want.Host, requests[i].Want.GPU)]++
+		sizes[of(with.host(requests[i]), requests[i].Want.GPU)]++
 	}
 	all := map[resource.GPUKey]*division{}
 	for key, size := range sizes {
 		all[key] = &division{requests: make([]Request, 0, size)}
 	}
 	for _, r := range requests {
-		d := all[of(r.Want.Host, r.Want.GPU)]
+		d := all[of(with.host(r), r.Want.GPU)]
 		d.requests = append(d.requests, r)
 	}
 	for _, g := range gpus {
@@ -53,6 +55,39 @@ func divide(gpus []GPU, requests []Request) []division {
 		divisions = append(divisions, *all[key])
 	}
 	return divisions
+}
+
+// hostSets are the hosts that sessions may choose among, each with the host that stands for all of them.
+type hostSets map[string]string
+
+// together joins the hosts that a session may choose among.
+func together(requests []Request) hostSets {
+	all := hostSets{}
+	for _, r := range requests {
+		if r.Want.Host != "" || len(r.Hosts) == 0 {
+			continue
+		}
+		to := all.host(r)
+		for _, host := range r.Hosts {
+			was := cmp.Or(all[host], host)
+			all[host] = to
+			for other, at := range all {
+				if at == was {
+					all[other] = to
+				}
+			}
+		}
+	}
+	return all
+}
+
+// host stands for the hosts that a session may have.
+func (j hostSets) host(r Request) string {
+	host := r.Want.Host
+	if host == "" && len(r.Hosts) > 0 {
+		host = r.Hosts[0]
+	}
+	return cmp.Or(j[host], host)
 }
 
 // index is the smallest index of its GPUs; -1 if the GPU that its sessions name does not exist.

@@ -125,6 +125,12 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 	for a := range p.unreachable(prior, o.Live) {
 		scope.Left[a] = true
 	}
+	silent := p.unreachableHosts(prior, o.Live)
+	if aim.Goal == AsConfigured {
+		if wrong := resolve.Spread(p.Intent, prior, o.Live, scope); wrong.HasErrors() {
+			return p.Intent, slices.Concat(diags, wrong, silent), nil
+		}
+	}
 	options.AbandonBaseline, options.Moved, options.Forgets = aim.AbandonBaseline, moved, resolve.Forgotten(p.Intent, prior)
 	options.Left, options.Replace = scope.Left, scope.Replace
 	var (
@@ -159,7 +165,7 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 	o.Plan.Begin(begin)
 	sessions := o.Plan.Diff.Sessions
 	return intent, slices.Concat(diags, resolve.Past(p.Intent, sessions, prior, Now()), resolve.Guarded(p.Intent, sessions),
-		resolve.Renames(intent, sessions), aim.warning(), p.unreachableHosts(prior, o.Live)), nil
+		resolve.Renames(intent, sessions), aim.warning(), silent), nil
 }
 
 // unreachable are the sessions that are on hosts that do not answer, or that the configuration has there.

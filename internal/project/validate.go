@@ -34,12 +34,18 @@ func (p *Project) Foresee() (hcl.Diagnostics, error) {
 		intent.Hosts, live.Hosts = append(intent.Hosts, h), append(live.Hosts, imagined)
 	}
 	for _, s := range p.Intent.Sessions {
-		_, known := live.Host(s.Host)
+		known := !slices.ContainsFunc(append([]string{s.Host}, s.Hosts...), func(name string) bool {
+			_, is := live.Host(name)
+			return !is && name != ""
+		})
 		if known && (s.GPU == nil || !namedByHost(*s.GPU)) && !slices.ContainsFunc(s.Lifecycle.Ignore, placed) {
 			intent.Sessions = append(intent.Sessions, s)
 		}
 	}
 	const key = "foreseen" // no session is created
+	if wrong := resolve.Spread(intent, resource.Prior{Key: key}, live, resolve.Scope{}); wrong.HasErrors() {
+		return append(wrong, clustered...), nil
+	}
 	desired, diags := resolve.Desired(intent, resolve.Person{Keys: []string{key}}, resource.Prior{Key: key}, live, resolve.Scope{})
 	if diags = append(diags, clustered...); diags.HasErrors() {
 		return diags, nil

@@ -71,6 +71,7 @@ func orNil(m map[string]string) map[string]string {
 var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"target": func(s *config.Session, was resource.PriorSession) { s.Target = was.Target },
 	"host":   func(s *config.Session, was resource.PriorSession) { s.Host = was.Request.Host },
+	"hosts":  func(s *config.Session, was resource.PriorSession) { s.Host = was.Request.Host },
 	"gpu": func(s *config.Session, was resource.PriorSession) {
 		s.GPU = nil
 		if was.Request.GPU != "" {

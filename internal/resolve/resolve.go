@@ -85,6 +85,9 @@ func (r *resolver) requests() {
 			continue
 		}
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
+		if s.Host == "" {
+			request.Hosts = prose.Only(s.Hosts, func(host string) bool { return !r.live.Unreachable(host) })
+		}
 		if made && (was.Request.Equal(want) || suits(was, want)) && r.stays(was) && !r.scope.Replace[s.Address] {
 			kept := was.Slice
 			request.Kept, request.KeptMore = &kept, was.More

@@ -260,7 +260,7 @@ func (c *checkup) images(p *project.Project, host string, engine resource.Engine
 	listed := map[string]bool{}
 	for _, s := range p.Intent.Sessions {
 		image := s.Spec.Image
-		if s.Host != host || listed[image] || slices.Contains(s.Open, "image") {
+		if !s.MayBeOn(host) || listed[image] || slices.Contains(s.Open, "image") {
 			continue
 		}
 		listed[image] = true
@@ -281,7 +281,7 @@ func (c *checkup) images(p *project.Project, host string, engine resource.Engine
 func (c *checkup) login(p *project.Project, host string) {
 	wanted, named := false, true
 	for _, s := range p.Intent.Sessions {
-		if s.Host == host && s.Spec.SSH.Enabled {
+		if s.MayBeOn(host) && s.Spec.SSH.Enabled {
 			wanted, named = true, named && (len(s.Keys) > 0 || slices.Contains(s.Open, "ssh.authorized_keys"))
 		}
 	}

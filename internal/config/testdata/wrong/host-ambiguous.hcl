@@ -7,5 +7,6 @@ host "attic" {
 }
 
 session "worker" {
+  gpu    = 0
   target = "rtx-2060"
 }

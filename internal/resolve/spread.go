@@ -22,8 +22,11 @@ func Spread(intent *config.Intent, prior resource.Prior, live resource.Live, sco
 			continue
 		}
 		s.Host = ""
-		if was, made := prior.Session(s.Address); made && slices.Contains(s.Hosts, was.Slice.Host) {
-			s.Host = was.Slice.Host
+		if was, made := prior.Session(s.Address); made {
+			s.Host = ignoring(*s, was).Host // of ignore_changes
+			if slices.Contains(s.Hosts, was.Slice.Host) {
+				s.Host = was.Slice.Host
+			}
 		}
 		open = append(open, s)
 	}

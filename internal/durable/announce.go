@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"cosplay/internal/proc"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -188,18 +187,6 @@ func Self() string {
 func Runs(process string, since time.Time) bool {
 	pid, start, _ := strings.Cut(process, "-")
 	return running(pid, start, since)
-}
-
-// startOf returns when a process started, in ticks since the boot. A zombie counts as ended.
-func startOf(pid int) (string, error) {
-	stat, err := proc.StatOf(proc.Root, pid)
-	if err == nil && stat.Ended() {
-		err = errEnded
-	}
-	if err != nil {
-		return "", err
-	}
-	return stat.Start(), nil
 }
 
 var errEnded = errors.New("the process has ended")

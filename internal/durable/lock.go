@@ -162,15 +162,15 @@ func (e *BusyError) Error() string {
 const bytePoll = 5 * time.Millisecond
 
 // LockByte locks one byte of the file at path. It waits until the context ends; then the error is a *BusyError. One
-// file holds any number of locks, so names in requests create no files. Closing the returned value releases the lock.
+// file holds any number of locks, so names in requests create no files. The lock belongs to the open file, not to the
+// process: agents of a test wait for each other, too. Closing the returned value releases the lock.
 func LockByte(ctx context.Context, path string, at int64) (io.Closer, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(fileOfByte(path, at), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}
 	for {
-		// The lock belongs to the open file, not to the process: agents of a test wait for each other, too.
-		err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: at, Len: 1})
+		err := lockByte(file, at)
 		if err == nil {
 			return file, nil
 		}

@@ -19,7 +19,7 @@ var WorkingFolder = Folder{fd: unix.AT_FDCWD}
 
 // OpenFolder opens a folder. The caller closes it.
 func OpenFolder(dir string) (Folder, error) {
-	fd, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := openAt(unix.AT_FDCWD, dir, forNames|unix.O_DIRECTORY)
 	if err != nil {
 		return Folder{}, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}

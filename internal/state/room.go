@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"cosplay/internal/durable"
 )
 
 // Room is the approximate size, in bytes, of what a run writes besides the backup and the state.
@@ -72,7 +74,7 @@ func plainly(err error) error {
 
 // fill reserves bytes on the disk, by writing them if the file system cannot reserve them.
 func fill(file *os.File, bytes int64) error {
-	err := unix.Fallocate(int(file.Fd()), 0, 0, bytes)
+	err := durable.Reserve(file, bytes)
 	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}

@@ -12,10 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cosplay/catalog"
 	"cosplay/internal/capacity"
+	"cosplay/internal/machine"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
@@ -87,11 +86,10 @@ func (f *finder) atOnce() int {
 	if _, t, _ := f.search.Reference(); f.compute == "cpu" {
 		need += t.PeakMiB
 	}
-	var memory unix.Sysinfo_t
-	if f.compute == "" || unix.Sysinfo(&memory) != nil {
+	if f.compute == "" {
 		return 1
 	}
-	return max(1, min(runtime.NumCPU(), int(uint64(memory.Totalram)*uint64(memory.Unit)>>20)/need))
+	return max(1, min(runtime.NumCPU(), machine.MemoryMiB()/need))
 }
 
 // try runs the command on a card, for at most a time. It only reads the finder: others run at the same time.

@@ -51,13 +51,13 @@ func (m *Machine) Person(intent *config.Intent) (resolve.Person, error) {
 	return p, nil
 }
 
-// ID identifies this machine in ledgers: a hash of its machine-id, which is not for others; "" if it has none.
+// ID identifies this machine in ledgers: a hash of what its system calls it, which is not for others; "" if it has none.
 func ID() string {
-	id, err := os.ReadFile("/etc/machine-id")
-	if id = bytes.TrimSpace(id); err != nil || len(id) == 0 {
+	id := systemID()
+	if id == "" {
 		return ""
 	}
-	sum := sha256.Sum256(append([]byte("cosplay\x00"), id...))
+	sum := sha256.Sum256([]byte("cosplay\x00" + id))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -4,14 +4,12 @@
 package driver
 
 import (
-	"embed"
+	_ "embed" // the names
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 )
-
-//go:embed all:lib
-var built embed.FS
 
 //go:embed sim/names.txt
 var names string
@@ -30,8 +28,17 @@ const (
 	Probe      = "cosplay-probe"            // asks NVML and CUDA as a program of a session does
 )
 
-// Missing lists what this binary was built without.
+// NotHere says what a cosplay that was built without cgo, or for macOS, has no access to.
+const NotHere = "simulated hosts and GPUs need cosplay for Linux, amd64 or arm64, that is built with cgo"
+
+// ErrNotHere is the error of such a cosplay.
+var ErrNotHere = errors.New(NotHere + ". Fix: run the command on the machine that has them, or name that machine by connect in the host block")
+
+// Missing lists what this binary was built without, although it needs it.
 func Missing() []string {
+	if !Here {
+		return nil
+	}
 	var missing []string
 	for _, name := range []string{NVML, Facade, CUDA, CUDAFacade, Init, Who, Probe} {
 		if _, err := fs.Stat(built, "lib/"+name); err != nil {

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package agent
 
 import (
@@ -117,11 +119,6 @@ var calls = []Call{
 	{Name: "nvmlGpuInstanceGetComputeInstanceById", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
 	{Name: "nvmlComputeInstanceDestroy", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
 	{Name: "nvmlGpuInstanceDestroy", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
-}
-
-// unavailable reports whether an error says that a call is not there for a GPU, and nothing of the GPU itself.
-func unavailable(err error) bool {
-	return isCode(err, nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NO_PERMISSION, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_UNKNOWN)
 }
 
 // degradation is the feature that a GPU loses by a failed call; false where the call is

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package agent
 
 import (
@@ -5,7 +7,6 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
-	"cosplay/internal/ledger"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -85,10 +86,6 @@ func (d device) was(s resource.Setting, page resource.Page) string {
 		return exact(s, known.Value(s))
 	}
 	return ""
-}
-
-func exact(s resource.Setting, value int) string {
-	return ledger.Exact(resource.Settings{}.With(s, value), s)
 }
 
 func exactly(set func(device, int) error) func(device, int) (int, error) {

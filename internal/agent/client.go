@@ -13,6 +13,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"cosplay/driver"
 	"cosplay/internal/ledger"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -61,6 +62,10 @@ type child struct {
 
 // Patience is the deadline of requests without one. Only tests set it, for calls that hang.
 var Patience time.Duration
+
+// InUseWait limits how long the agent repeats a call that the driver answers with IN_USE: a
+// process that ends uses its slice for a moment longer. Only tests change it.
+var InUseWait = 10 * time.Second
 
 // New makes a client; nothing is started yet.
 func New(o Options) *Client {
@@ -151,6 +156,22 @@ func (c *Client) Release(ctx context.Context, gpu string, asItIs, abandon bool) 
 func (c *Client) DestroySlice(ctx context.Context, s resource.LiveSlice) error {
 	s.Slice = s.Place()
 	return c.change(ctx, request{Op: opDestroySlice, GPU: s.GPU, Slice: &s})
+}
+
+// Queue takes a ticket of the host's queue for some GPUs or, with one, says that the waiter is still there. room is the
+// memory of each session that it waits for, in MiB.
+func (c *Client) Queue(ctx context.Context, gpus []string, room []int) (Place, error) {
+	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opQueue, GPUs: gpus, Room: room}, readDeadline)
+	if err != nil {
+		return Place{}, err
+	}
+	return *answer.Place, nil
+}
+
+// LeaveQueue gives the ticket back. The end of the child does so, too.
+func (c *Client) LeaveQueue(ctx context.Context) error {
+	_, err := c.changes.ask(ctx, request{Op: opLeaveQueue}, readDeadline)
+	return err
 }
 
 func (c *Client) change(ctx context.Context, r request) error {
@@ -303,6 +324,9 @@ func (c *child) start() (err error) {
 func (o Options) ownLine() (*line, error) {
 	if o.Far != nil {
 		return o.Far.line()
+	}
+	if !driver.Here {
+		return nil, driver.ErrNotHere
 	}
 	self, err := self()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"cosplay/driver"
 	"cosplay/internal/pattern"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -121,6 +122,9 @@ func unwrapped(said string) string {
 }
 
 func (f Far) install() string {
+	if !driver.Here { // the machine cannot run this binary
+		return "install the same version of cosplay there, from its archive for Linux or by make install: README.md"
+	}
 	return fmt.Sprintf("install this cosplay there, for a machine of this kind:\n    %s 'cat >cosplay && sudo install -m 0755 cosplay %s' < $(command -v cosplay)", f.Shown, Installed)
 }
 

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package agent
 
 import (
@@ -15,10 +17,6 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
-
-// InUseWait limits how long the agent repeats a call that the driver answers with IN_USE: a
-// process that ends uses its slice for a moment longer. Only tests change it.
-var InUseWait = 10 * time.Second
 
 const inUseNap = 200 * time.Millisecond
 

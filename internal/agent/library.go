@@ -1,7 +1,8 @@
+//go:build cgo && linux
+
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -170,14 +171,14 @@ func get2[A, B any](d device, name string, f func() (A, B, nvml.Return)) (a A, b
 	return a, b, err
 }
 
+// The codes that the client knows are NVML's: otherwise this does not compile.
+var _ = [1]bool{}[(codeNotSupported-nvml.ERROR_NOT_SUPPORTED)|(codeNoPermission-nvml.ERROR_NO_PERMISSION)|
+	(codeFunctionNotFound-nvml.ERROR_FUNCTION_NOT_FOUND)|(codeInsufficientResources-nvml.ERROR_INSUFFICIENT_RESOURCES)|
+	(codeUnknown-nvml.ERROR_UNKNOWN)]
+
 func isCode(err error, codes ...nvml.Return) bool {
 	at, known := failedCall(err)
 	return known && slices.Contains(codes, nvml.Return(at.Code))
-}
-
-func failedCall(err error) (*Error, bool) {
-	at, is := errors.AsType[*Error](err)
-	return at, is && at.Call != "" && at.Code != 0
 }
 
 // devices lists the GPUs that answer and those that do not: without a GPU that fell off

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package agent
 
 import (
@@ -15,15 +17,6 @@ import (
 
 	"cosplay/internal/ledger"
 )
-
-// Service is what a child serves with the rights of its user.
-type Service struct {
-	Library string // path of the NVML library; "" is the system's
-	Ledger  string // folder of the host's ledger, which every change is checked against; "" keeps none
-
-	// Sessions answers questions to the runtimes of this machine, for a client on another; nil for one on this machine.
-	Sessions func(question []byte) (answer []byte, err error)
-}
 
 // ServePrivileged is the child that root runs for a user, started by sudo or by systemd
 // for a connection to its socket: see Serve. It uses standard input and output and the

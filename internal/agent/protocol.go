@@ -5,9 +5,11 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
-	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -195,6 +197,10 @@ func (r request) value() string {
 	return ""
 }
 
+func exact(s resource.Setting, value int) string {
+	return ledger.Exact(resource.Settings{}.With(s, value), s)
+}
+
 // Place is a place in the queue of a host.
 type Place struct {
 	Number int64 `json:"number"` // of the ticket
@@ -239,8 +245,30 @@ type Error struct {
 
 // Overtaken reports whether another process was faster: a new plan may succeed.
 func (e *Error) Overtaken() bool {
-	return e.Refused || e.Code == int(nvml.ERROR_INSUFFICIENT_RESOURCES)
+	return e.Refused || e.Code == codeInsufficientResources
 }
+
+// NVML's codes that a client knows, which may be built without NVML.
+const (
+	codeNotSupported          = 3
+	codeNoPermission          = 4
+	codeFunctionNotFound      = 13
+	codeInsufficientResources = 23
+	codeUnknown               = 999
+)
+
+func failedCall(err error) (*Error, bool) {
+	at, is := errors.AsType[*Error](err)
+	return at, is && at.Call != "" && at.Code != 0
+}
+
+// unavailable reports whether an error says that a call is not there for a GPU, and nothing of the GPU itself.
+func unavailable(err error) bool {
+	at, known := failedCall(err)
+	return known && slices.Contains([]int{codeNotSupported, codeNoPermission, codeFunctionNotFound, codeUnknown}, at.Code)
+}
+
+func isSMI(call string) bool { return strings.HasPrefix(call, "nvidia-smi ") }
 
 // Left returns what a failed CreateSlice has left, and whether that is known.
 func (e *Error) Left() (left *resource.Handle, sure bool) {
@@ -273,3 +301,12 @@ func (e *Error) Error() string {
 
 // Unwrap returns the advice, so that errors.As finds it.
 func (e *Error) Unwrap() error { return e.Advice }
+
+// Service is what a child serves with the rights of its user.
+type Service struct {
+	Library string // path of the NVML library; "" is the system's
+	Ledger  string // folder of the host's ledger, which every change is checked against; "" keeps none
+
+	// Sessions answers questions to the runtimes of this machine, for a client on another; nil for one on this machine.
+	Sessions func(question []byte) (answer []byte, err error)
+}

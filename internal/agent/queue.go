@@ -1,7 +1,8 @@
+//go:build cgo && linux
+
 package agent
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -80,20 +81,4 @@ func (g *guard) mayWait(l *nvmlLibrary, gpus []string) error {
 		}
 	}
 	return nil
-}
-
-// Queue takes a ticket of the host's queue for some GPUs or, with one, says that the waiter is still there. room is the
-// memory of each session that it waits for, in MiB.
-func (c *Client) Queue(ctx context.Context, gpus []string, room []int) (Place, error) {
-	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opQueue, GPUs: gpus, Room: room}, readDeadline)
-	if err != nil {
-		return Place{}, err
-	}
-	return *answer.Place, nil
-}
-
-// LeaveQueue gives the ticket back. The end of the child does so, too.
-func (c *Client) LeaveQueue(ctx context.Context) error {
-	_, err := c.changes.ask(ctx, request{Op: opLeaveQueue}, readDeadline)
-	return err
 }

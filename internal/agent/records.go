@@ -2,11 +2,9 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"cosplay/internal/ledger"
-	"cosplay/internal/mps"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -67,54 +65,9 @@ func (c *Client) StopMPS(ctx context.Context, m resource.MPS) error {
 	return err
 }
 
-// ofUser does what the agent of the user does, and asks no GPU.
-func (l *nvmlLibrary) ofUser(r request, answer *response) (err error) {
-	if l.guard != nil { // what its user may do, that user's agent does
-		return errors.New("an agent of root shows no records and runs no MPS daemon")
-	}
-	switch r.Op {
-	case opLedger:
-		var pages []resource.Page
-		if answer.Stamp, err = l.book.Stamp(); err == nil && answer.Stamp != r.Known {
-			pages, err = l.book.Read()
-		}
-		answer.Ledger = prose.Each(pages, pageToWire)
-	case opHistory:
-		answer.History, err = l.book.History()
-	case opReleased:
-		answer.Released, err = l.book.Released(r.Holder.Lineage)
-	case opMayChange:
-		err = l.book.Writable()
-	case opRunMPS, opStopMPS:
-		err = l.runOrStop(r)
-	case opSessions:
-		if l.sessions == nil {
-			return errors.New("this agent is not asked from another machine")
-		}
-		answer.Sessions, err = l.sessions(r.Sessions)
-	}
-	return err
-}
-
 // Sessions asks a runtime on the machine of the agent, for a client on another. Only one with Options.Far can. within is
 // how long the answer may take, besides what every answer may.
 func (c *Client) Sessions(ctx context.Context, question []byte, within time.Duration) ([]byte, error) {
 	answer, err := c.reads.ask(ctx, request{Op: opSessions, Sessions: question}, changeDeadline+within)
 	return answer.Sessions, err
-}
-
-// runOrStop starts or ends an MPS daemon. Where the user may write the ledger, it announces that.
-func (l *nvmlLibrary) runOrStop(r request) error {
-	if l.book.Writable() == nil {
-		if err := l.begin(r.GPU, l.deadline/4); err != nil {
-			return err
-		}
-		defer l.turn.End()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), l.deadline/2)
-	defer cancel()
-	if r.Op == opRunMPS {
-		return mps.Of(resource.MPSSearch{}).Run(ctx, r.GPU, *r.Daemon)
-	}
-	return mps.Of(resource.MPSSearch{}).Stop(ctx, *r.Daemon)
 }

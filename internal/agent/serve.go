@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package agent
 
 import (
@@ -313,4 +315,49 @@ func (d device) change(r request, answer *response) (err error) {
 		return d.destroySlice(r.Slice)
 	}
 	return errors.New("no such operation")
+}
+
+// ofUser does what the agent of the user does, and asks no GPU.
+func (l *nvmlLibrary) ofUser(r request, answer *response) (err error) {
+	if l.guard != nil { // what its user may do, that user's agent does
+		return errors.New("an agent of root shows no records and runs no MPS daemon")
+	}
+	switch r.Op {
+	case opLedger:
+		var pages []resource.Page
+		if answer.Stamp, err = l.book.Stamp(); err == nil && answer.Stamp != r.Known {
+			pages, err = l.book.Read()
+		}
+		answer.Ledger = prose.Each(pages, pageToWire)
+	case opHistory:
+		answer.History, err = l.book.History()
+	case opReleased:
+		answer.Released, err = l.book.Released(r.Holder.Lineage)
+	case opMayChange:
+		err = l.book.Writable()
+	case opRunMPS, opStopMPS:
+		err = l.runOrStop(r)
+	case opSessions:
+		if l.sessions == nil {
+			return errors.New("this agent is not asked from another machine")
+		}
+		answer.Sessions, err = l.sessions(r.Sessions)
+	}
+	return err
+}
+
+// runOrStop starts or ends an MPS daemon. Where the user may write the ledger, it announces that.
+func (l *nvmlLibrary) runOrStop(r request) error {
+	if l.book.Writable() == nil {
+		if err := l.begin(r.GPU, l.deadline/4); err != nil {
+			return err
+		}
+		defer l.turn.End()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.deadline/2)
+	defer cancel()
+	if r.Op == opRunMPS {
+		return mps.Of(resource.MPSSearch{}).Run(ctx, r.GPU, *r.Daemon)
+	}
+	return mps.Of(resource.MPSSearch{}).Stop(ctx, *r.Daemon)
 }

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package agent
 
 import (
@@ -27,8 +29,6 @@ var timeSliceCalls = []Call{
 	{Name: resource.ReadTimeSlice, Feature: resource.FeatureTimeSlice, Without: "the length of time slices is not managed"},
 	{Name: setTimeSlice, Feature: resource.FeatureTimeSlice, Set: true, Without: "the first apply that needs it finds out; from then on the length of time slices is not managed", Destroy: Leaves},
 }
-
-func isSMI(call string) bool { return strings.HasPrefix(call, "nvidia-smi ") }
 
 // smiPaths are where the driver's packages install nvidia-smi. An agent that works as root for others runs it from there
 // alone, and only if no other user can change it: PATH is the user's.

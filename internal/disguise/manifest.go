@@ -219,7 +219,7 @@ const large = 16 << 10
 func digestOf(path string, info fs.FileInfo) (string, error) {
 	key := inode{time: info.ModTime().UnixNano()}
 	if of, ok := info.Sys().(*syscall.Stat_t); ok && info.Size() >= large {
-		key.device, key.number, key.size = of.Dev, of.Ino, of.Size
+		key.device, key.number, key.size = uint64(of.Dev), of.Ino, of.Size
 		if known, ok := digests.Load(key); ok {
 			return known.(string), nil
 		}

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 #include "admin.h"
 
 #include <dlfcn.h>

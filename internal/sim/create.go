@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package sim
 
 // #include "state.h"
@@ -26,15 +28,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-const maxGPUs = C.SIM_MAX_GPUS
-
-// Options describe a new host; the zero value is valid.
-type Options struct {
-	Simulates string // the user's text, "8 x h200"; kept for output
-	Seed      string // the same seed gives the same UUIDs
-	Driver    string // version, default "580.159.04"
-	CUDA      int    // default 13000, which is 13.0
-}
+// The numbers are equal: otherwise this does not compile.
+var _ = [1]bool{}[maxGPUs-C.SIM_MAX_GPUS]
 
 // Create creates a host with one GPU for each model in a folder and replaces an existing host: the libraries and the
 // state, with MIG off, persistence off, default power and no clock lock.

@@ -1,6 +1,5 @@
-// Package sim creates simulated hosts and changes their hardware without the driver's knowledge. A host is a folder:
-// the simulated NVML library, the simulated CUDA driver and one file with the state of all GPUs. Every process that
-// loads a library maps that file, and so does this package; a C header of the driver defines its layout.
+//go:build cgo && linux
+
 package sim
 
 // #cgo CFLAGS: -I${SRCDIR}/../../driver/sim
@@ -20,23 +19,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cosplay/driver"
 	"cosplay/internal/resource"
 )
-
-const stateName = "host"
-
-// LibraryPath is the path of the NVML library of the host in a folder.
-func LibraryPath(dir string) string { return filepath.Join(dir, driver.NVML) }
-
-// StatePath is the path of the state of the host in a folder, which every program must be able to write.
-func StatePath(dir string) string { return filepath.Join(dir, stateName) }
-
-// Is reports whether a folder contains a simulated host.
-func Is(dir string) bool {
-	_, err := os.Stat(StatePath(dir))
-	return err == nil
-}
 
 // Host is an open simulated host.
 type Host struct {

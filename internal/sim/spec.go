@@ -14,6 +14,9 @@ type Part struct {
 	Key   string // of the catalog's host: "h200"
 }
 
+// maxGPUs is SIM_MAX_GPUS of the driver's state.h.
+const maxGPUs = 2048
+
 var partPattern = pattern.Of(`^(?:(\d+)\s*[xX*]?\s+|(\d+)\s*[xX*]\s*)?([A-Za-z][\w .+-]*|\d{3,4})$`)
 
 // bareX is a part that begins with the sign between count and name.

@@ -17,6 +17,7 @@ const runPrefix = "cosplay-test-"
 const (
 	memory = "/dev/shm"
 	room   = 2 << 30 // bytes
+	noExec = 8       // ST_NOEXEC of Linux, which alone has this folder
 )
 
 // Tests runs the tests of a package, as testing.M does.
@@ -65,7 +66,7 @@ func makeRun() (remove func(), err error) {
 // roomy reports whether a folder has room and permits running programs.
 func roomy(dir string) bool {
 	var fs unix.Statfs_t
-	return unix.Statfs(dir, &fs) == nil && int64(fs.Bavail)*fs.Bsize >= room && fs.Flags&unix.ST_NOEXEC == 0 && unix.Access(dir, unix.W_OK) == nil
+	return unix.Statfs(dir, &fs) == nil && int64(fs.Bavail)*int64(fs.Bsize) >= room && fs.Flags&noExec == 0 && unix.Access(dir, unix.W_OK) == nil
 }
 
 // sweepRuns removes the folders of runs that were killed.

@@ -5,19 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"cosplay/internal/initd"
 	"cosplay/internal/proc"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -126,25 +123,6 @@ func containers() (all []container, err error) {
 	return all, err
 }
 
-// look finds what a process sees where a device mounts a session's folder. No link of the container is followed: it could
-// lead to the folder from anywhere.
-func (c *container) look() bool {
-	root, err := os.Open(c.file("root"))
-	if err != nil {
-		return false
-	}
-	defer root.Close()
-	fd, err := unix.Openat2(int(root.Fd()), strings.TrimPrefix(initd.Dir, "/"),
-		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
-	if err != nil {
-		return false
-	}
-	there := os.NewFile(uintptr(fd), initd.Dir)
-	defer there.Close()
-	c.folder, err = there.Stat()
-	return err == nil
-}
-
 // space is what the processes of a container have in common: its PID namespace, or its mount namespace where it sees the
 // host's processes.
 func (c container) space() string {
@@ -216,4 +194,15 @@ func (c container) signal(s syscall.Signal) error {
 		return err
 	}
 	return first.Signal(s)
+}
+
+// codeOf is the exit code that shells have for a command that could not be started.
+func codeOf(err error) int {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return runtime.NotFound
+	case errors.Is(err, fs.ErrPermission):
+		return runtime.CannotRun
+	}
+	return 1
 }

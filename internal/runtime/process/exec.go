@@ -21,6 +21,9 @@ import (
 	"cosplay/internal/runtime"
 )
 
+// EnterCommand is the hidden command of cosplay that calls Enter.
+const EnterCommand = "enter-session"
+
 // Exec runs a program in a session, or the session's own command where Argv is empty, and returns its exit code; a
 // signal's is 128 and its number, as shells have it. The command handles signals: a terminal sends them to it
 // directly, and Exec passes on others. When the context ends, Exec asks the command to end. A command that could not

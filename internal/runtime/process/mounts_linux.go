@@ -25,9 +25,6 @@ import (
 	"cosplay/internal/prose"
 )
 
-// EnterCommand is the hidden command of cosplay that calls Enter.
-const EnterCommand = "enter-session"
-
 // entry is what Enter reports if the program does not run.
 type entry struct {
 	Refused bool          // the kernel refused a mount

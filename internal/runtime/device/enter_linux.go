@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cosplay/internal/initd"
 	"cosplay/internal/proc"
 	"cosplay/internal/prose"
-	"cosplay/internal/runtime"
 )
 
 // namespaces are those of a container that its programs see; the mount namespace is the last, since it takes /proc away.
@@ -215,13 +215,21 @@ func lookUp(name string, variables []string) (string, error) {
 	return "", fmt.Errorf("there is no command %q in the container: %w", name, fs.ErrNotExist)
 }
 
-// codeOf is the exit code that shells have for a command that could not be started.
-func codeOf(err error) int {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return runtime.NotFound
-	case errors.Is(err, fs.ErrPermission):
-		return runtime.CannotRun
+// look finds what a process sees where a device mounts a session's folder. No link of the container is followed: it could
+// lead to the folder from anywhere.
+func (c *container) look() bool {
+	root, err := os.Open(c.file("root"))
+	if err != nil {
+		return false
 	}
-	return 1
+	defer root.Close()
+	fd, err := unix.Openat2(int(root.Fd()), strings.TrimPrefix(initd.Dir, "/"),
+		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	if err != nil {
+		return false
+	}
+	there := os.NewFile(uintptr(fd), initd.Dir)
+	defer there.Close()
+	c.folder, err = there.Stat()
+	return err == nil
 }

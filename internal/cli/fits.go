@@ -55,6 +55,9 @@ Exit codes: 1 if no GPU runs the command, or one that --need names does not; 130
 			if dash != 0 || len(args) == 0 {
 				return errors.New("write the command after --: cosplay fits -- python3 train.py")
 			}
+			if err := runsHere("fits"); err != nil {
+				return err
+			}
 			if inv.json && flags.markdown {
 				return errors.New("--json and --markdown are two forms of the same; leave one of them out")
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/catalog"
+	"cosplay/driver"
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/fit"
@@ -76,7 +77,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 			typed = t.Key
 		}
 	}
-	view := starterView{Target: t, Typed: typed, Count: count, Sessions: prose.Count(count, "session"), Simulate: simulate, Found: found,
+	view := starterView{Target: t, Typed: typed, Count: count, Sessions: prose.Count(count, "session"), Simulate: simulate, Found: found, Client: !driver.Here,
 		OnHardware: runtime.Auto(false).Runtime, OnSim: runtime.Auto(true).Runtime}
 	if simulate == "" && found == "" {
 		view.Simulate = starterHost
@@ -94,6 +95,9 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		fmt.Fprintf(inv.Out, "This machine has %s.\n", found)
 	} else if simulate == "" {
 		fmt.Fprintf(inv.Out, "This machine has no NVIDIA driver, so the file simulates a host: %s.\n", starterHost)
+	}
+	if view.Client {
+		fmt.Fprintln(inv.Out, "Sessions are on a machine with Linux: write its name into connect.")
 	}
 	if note := farOff(models, t); note != "" {
 		fmt.Fprintf(inv.Out, "%s cosplay fit %s shows every slice.\n", note, typed)
@@ -199,6 +203,7 @@ type starterView struct {
 	Sessions          string // their number in words
 	Simulate          string // "" uses the GPUs of this machine
 	Found             string // the GPUs of this machine
+	Client            bool   // this cosplay reaches hosts on other machines alone
 	OnHardware, OnSim resource.Runtime
 }
 

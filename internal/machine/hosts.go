@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"cosplay/driver"
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/disguise"
@@ -73,6 +74,9 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 		return nil, r.err
 	}
 	c.Connect = cmp.Or(c.Connect, Elsewhere)
+	if c.Connect == "" && !driver.Here {
+		return nil, notHere(c)
+	}
 	if c.Simulate != "" && c.Connect == "" {
 		if err := m.simulation(c).ensure(); err != nil {
 			return nil, err
@@ -84,6 +88,16 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	}
 	m.keep(h)
 	return h, nil
+}
+
+// notHere is the error of a host on this machine, for a cosplay that reaches hosts on others alone.
+func notHere(c config.Host) error {
+	where := fmt.Sprintf("host %q", c.Name)
+	if at := c.Ranges.Decl; at.Filename != "" {
+		where += fmt.Sprintf(" (%s:%d)", at.Filename, at.Start.Line)
+	}
+	return prose.Advice{What: where + " is on this machine, but " + driver.NotHere, Cause: driver.ErrNotHere,
+		Fix: `write connect = "ssh://USER@MACHINE" into the host block, which names a machine with Linux`}
 }
 
 func (m *Machine) keep(h *Host) {

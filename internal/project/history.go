@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"cosplay/driver"
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
@@ -40,7 +41,11 @@ func (p *Project) History(ctx context.Context) (past Past, err error) {
 	var all []public.Event
 	logs := map[string]bool{}
 	read := map[string]bool{} // by the folder of the ledger
-	for _, c := range append(slices.Clone(p.Intent.Hosts), machine.System) {
+	hosts := slices.Clone(p.Intent.Hosts)
+	if driver.Here { // else this machine has no ledger
+		hosts = append(hosts, machine.System)
+	}
+	for _, c := range hosts {
 		folder := p.Machine.Ledger(c)
 		if read[folder] {
 			continue

@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build node image manifests lib demo test race sanitize check check-node check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build node image manifests lib demo test race sanitize check check-node check-cross check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,7 +101,10 @@ check: lib format-check ## what must pass before a commit: format, vet, lint, te
 	@$(with_judge); $(with_images); \
 	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat))
 
-	@$(MAKE) --no-print-directory check-node
+	@$(MAKE) --no-print-directory check-node check-cross
+
+check-cross: build ## build and vet the client for a Mac, and run one without cgo
+	@scripts/check-cross $(BIN)
 
 check-node: build ## vet, lint and tests of the driver for Kubernetes
 	@cd node && $(GO) vet ./... && $(GO) run $(LINT) run ./... && $(GO) test -count=1 ./...

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/catalog"
+	"cosplay/driver"
 	"cosplay/internal/capacity"
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
@@ -55,8 +56,9 @@ Exit codes: 1 if no GPU runs the command, or one that --need names does not; 130
 			if dash != 0 || len(args) == 0 {
 				return errors.New("write the command after --: cosplay fits -- python3 train.py")
 			}
-			if err := runsHere("fits"); err != nil {
-				return err
+			if flags.session.Host == "" && !driver.Here {
+				return prose.Advice{What: "cosplay fits starts programs on this machine, but " + driver.NotHere,
+					Fix: "name a host on another machine (--host), or run it there: ssh USER@MACHINE cosplay fits"}
 			}
 			if inv.json && flags.markdown {
 				return errors.New("--json and --markdown are two forms of the same; leave one of them out")

@@ -14,12 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/catalog"
-	"cosplay/driver"
 	"cosplay/internal/apply"
 	"cosplay/internal/durable"
 	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
-	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -155,20 +153,8 @@ type once struct {
 	result    *render.JUnitView // what it did, where it is wanted
 }
 
-// runsHere is the error of a command that starts programs on this machine where it has no access to GPUs.
-func runsHere(command string) error {
-	if driver.Here {
-		return nil
-	}
-	return prose.Advice{What: fmt.Sprintf("cosplay %s starts programs on this machine, but %s", command, driver.NotHere),
-		Fix: fmt.Sprintf("run it on a machine with Linux, like: ssh USER@MACHINE cosplay %s", command)}
-}
-
 // runOnce runs a command in a session. result gets what it did; nil where that is not wanted.
 func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv []string, wait waitFlag, result *render.JUnitView) error {
-	if err := runsHere("run"); err != nil {
-		return err
-	}
 	p, files, diags, err := project.OpenOnce(inv.options(project.Options{}), session)
 	if err != nil {
 		return err
@@ -274,6 +260,9 @@ func (o *once) Approve(_ context.Context, outlook project.Outlook, diags hcl.Dia
 	view, err := o.planView(o.opened, outlook, diags, project.Aim{})
 	if err != nil {
 		return false, err
+	}
+	if host := o.Intent.Sessions[0].Host; outlook.Live.Unreachable(host) {
+		return false, outlook.Live.NoAnswer(host)
 	}
 	session := outlook.Plan.Desired.Sessions[0]
 	if runtime := resource.RuntimeNamed(session.Runtime); o.contained && !runtime.Uses("image") {

@@ -66,7 +66,10 @@ Exit codes: 0 it is valid; 1 it is not.`,
 }
 
 func doctorCommand(inv *invocation) *cobra.Command {
-	var systemd bool
+	var (
+		systemd bool
+		host    string
+	)
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what a host needs, and suggest fixes",
@@ -82,12 +85,20 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 			if err != nil {
 				return err
 			}
+			if host != "" {
+				only, err := p.Host(host)
+				if err != nil {
+					return err
+				}
+				p.Intent.Hosts = []config.Host{only}
+			}
 			done := inv.slow("Checking the hosts")
 			view := render.DoctorView{Findings: selftest.Checkup(cmd.Context(), p.Project)}
 			done()
 			return cmp.Or(inv.print(view), exitIf(view.Missing() > 0, exitError))
 		},
 	}
+	cmd.Flags().StringVar(&host, "host", "", "check this `host` of the configuration alone")
 	cmd.Flags().BoolVar(&systemd, "systemd", false, "print units for systemd instead: a socket by which users have GPUs changed, without sudo; and for the project in the folder a loop, a boot unit and a timer")
 	return cmd
 }

@@ -30,6 +30,10 @@ import (
 // ScratchDir is the project's folder for files that cosplay can recreate: simulated hosts and session folders.
 const ScratchDir = ".cosplay"
 
+// RunsOf is the folder, below that of a project, that has a folder with a state for each session of cosplay run: a separate
+// project with the hosts of this one.
+func RunsOf(dir string) string { return filepath.Join(dir, ScratchDir, "runs") }
+
 // Machine has the open hosts of a project. Close ends their agents.
 type Machine struct {
 	Dir     string // the project's folder, absolute

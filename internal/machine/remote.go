@@ -23,6 +23,7 @@ import (
 	"cosplay/internal/remote"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/state"
 )
 
 // Elsewhere is where hosts are whose blocks do not say it; "" is this machine. Only tests set it.
@@ -30,8 +31,9 @@ var Elsewhere string
 
 // errand is what cosplay on another machine has to know of a host of this project.
 type errand struct {
-	Key       string `json:"key"`  // tells the project's files from those of others
-	Name      string `json:"name"` // of the host in the configuration; "" is the machine for its records
+	Key       string `json:"key"`           // tells the project's files from those of others
+	Run       string `json:"run,omitempty"` // of a session of cosplay run: its name
+	Name      string `json:"name"`          // of the host in the configuration; "" is the machine for its records
 	Simulate  string `json:"simulate,omitempty"`
 	Compute   string `json:"compute,omitempty"`
 	NVML      string `json:"nvml,omitempty"`
@@ -46,8 +48,12 @@ type errand struct {
 
 // errand is the text for the agent of a host on another machine, of letters and digits, which no shell changes.
 func (m *Machine) errand(c config.Host) string {
-	sum := sha256.Sum256([]byte(ID() + "\x00" + m.State))
-	e := errand{Key: hex.EncodeToString(sum[:8]), Name: c.Name, Simulate: c.Simulate, Compute: c.Compute, NVML: c.NVML, Runtime: c.Runtime, Unmanaged: c.Manage == config.Manage{}}
+	of, run := m.State, ""
+	if dir := filepath.Dir(m.State); filepath.Dir(dir) == RunsOf(m.Dir) { // it is of the project in the folder
+		of, run = filepath.Join(m.Dir, state.FileName), filepath.Base(dir)
+	}
+	sum := sha256.Sum256([]byte(ID() + "\x00" + of))
+	e := errand{Key: hex.EncodeToString(sum[:8]), Run: run, Name: c.Name, Simulate: c.Simulate, Compute: c.Compute, NVML: c.NVML, Runtime: c.Runtime, Unmanaged: c.Manage == config.Manage{}}
 	if Elsewhere != "" {
 		e.Dir, e.State, e.Sims = m.Dir, m.State, m.Sims
 	}
@@ -242,7 +248,7 @@ func NewErrand(text, version string) (*Errand, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &e)
 	}
-	if err != nil || len(e.Key) != 16 || strings.Trim(e.Key, "0123456789abcdef") != "" || strings.ContainsAny(e.Name, "/\x00") || e.Name == ".." || e.Name == "." {
+	if err != nil || len(e.Key) != 16 || strings.Trim(e.Key, "0123456789abcdef") != "" || !isFolder(e.Name) || !isFolder(e.Run) {
 		return nil, fmt.Errorf("%.80q is no errand of cosplay", text)
 	}
 	block := config.Host{Name: e.Name, Simulate: e.Simulate, Compute: e.Compute, NVML: e.NVML, Runtime: cmp.Or(e.Runtime, config.RuntimeAuto)}
@@ -253,13 +259,22 @@ func NewErrand(text, version string) (*Errand, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, prose.Advice{What: fmt.Sprintf("host %s: the files of sessions cannot be written: %v", e.Name, err), Fix: "make room, or give the user a home that they may write to"}
 	}
-	m := &Machine{Dir: cmp.Or(e.Dir, dir), State: cmp.Or(e.State, filepath.Join(dir, "cosplay.state.json")), Sims: e.Sims, Version: version}
+	path := filepath.Join(dir, state.FileName)
+	if e.Run != "" {
+		path = filepath.Join(RunsOf(dir), e.Run, state.FileName)
+	}
+	m := &Machine{Dir: cmp.Or(e.Dir, dir), State: cmp.Or(e.State, path), Sims: e.Sims, Version: version}
 	h, err := m.begin(block)
 	workspace, root := filepath.Join(dir, "workspace"), errands()
 	if e.Dir != "" {
 		workspace, root = e.Dir, filepath.Join(e.Dir, ScratchDir)
 	}
 	return &Errand{machine: m, host: h, workspace: workspace, root: root}, err
+}
+
+// isFolder reports whether a name can be that of a folder, or is "".
+func isFolder(name string) bool {
+	return !strings.ContainsAny(name, "/\x00") && name != ".." && name != "."
 }
 
 // begin opens a host for its client. The machine for its records has no sessions, and its GPUs are not asked.

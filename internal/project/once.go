@@ -23,7 +23,6 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/machine"
-	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 	"cosplay/internal/terminal"
@@ -52,11 +51,7 @@ type Once struct {
 	name string
 }
 
-// runsDir is the folder, in the project's scratch folder, that has a folder with a state
-// for each such session: a separate project with the hosts of this one.
-const runsDir = "runs"
-
-func (f *Files) runs() string { return filepath.Join(f.Dir, machine.ScratchDir, runsDir) }
+func (f *Files) runs() string { return machine.RunsOf(f.Dir) }
 
 // ownSims is where a run that describes a simulated host has it, as long as it runs; "" if
 // the project is not a run.
@@ -152,12 +147,9 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 // host, the flags describe this machine.
 func (o *Once) settle(intent *config.Intent, check func(spec string) error) error {
 	session := &intent.Sessions[0]
-	if host := intent.Host(session.Host); host != nil && host.Connect != "" {
-		return prose.Advice{What: fmt.Sprintf("host %q is another machine, and cosplay starts programs there in sessions of a configuration only", host.Name),
-			Fix: "write a session, apply it, and use cosplay exec; or run cosplay on that machine, by ssh"}
-	}
 	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
-	if info, err := os.Stat(session.Workspace); o.Workspace != "" && (err != nil || !info.IsDir()) {
+	elsewhere := slices.ContainsFunc(intent.Hosts, func(h config.Host) bool { return session.MayBeOn(h.Name) && h.Connect != "" })
+	if info, err := os.Stat(session.Workspace); o.Workspace != "" && !elsewhere && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("--workspace %s: there is no such folder. Fix: correct the path, or create the folder: mkdir -p %s", o.Workspace, terminal.ShellWords([]string{session.Workspace}))
 	}
 	if o.Simulate == "" && o.Runtime == "" && o.Compute == "" {
@@ -268,8 +260,8 @@ func leftSomething(statePath string) bool {
 // is not that of a run.
 func FolderOfRun(statePath string) (dir string, once bool) {
 	runs := filepath.Dir(filepath.Dir(statePath))
-	scratch := filepath.Dir(runs)
-	return filepath.Dir(scratch), filepath.Base(runs) == runsDir && filepath.Base(scratch) == machine.ScratchDir
+	dir = filepath.Dir(filepath.Dir(runs))
+	return dir, runs == machine.RunsOf(dir)
 }
 
 // RemoveKilled removes what killed runs left in a folder, and returns their number.

@@ -42,6 +42,7 @@ func Checkup(ctx context.Context, p *project.Project) []public.Finding {
 	if err != nil {
 		c.add("", "state", err.Error(), Missing, "")
 	}
+	p.Machine.Greet(p.Intent.Hosts)
 	for _, host := range p.Intent.Hosts {
 		if slices.Contains(host.Open, "simulate") || slices.Contains(host.Open, "nvml") {
 			missed := p.Intent.Missed
@@ -139,7 +140,8 @@ func (c *checkup) gpus(host string, h *machine.Host, live resource.Host) {
 // fail adds an error, on one line.
 func (c *checkup) fail(host, thing string, err error) {
 	advice := prose.AdviceOf(err)
-	c.add(host, thing, strings.Join(strings.Fields(advice.What), " "), Missing, advice.Fix)
+	what := strings.TrimPrefix(advice.What, "host "+host+": ")
+	c.add(host, thing, strings.Join(strings.Fields(what), " "), Missing, advice.Fix)
 }
 
 // degraded lists the features that the driver of a GPU does not offer, and what is not known of a GPU that the catalog
@@ -167,8 +169,8 @@ func (c *checkup) degraded(host string, h *machine.Host, g resource.GPU) {
 // privilege checks whether the user may change GPUs.
 func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, live resource.Host) {
 	const thing = "privilege"
-	user := machine.UserName()
-	if binary, err := os.Executable(); err == nil {
+	user := h.Subject().Name
+	if binary, err := os.Executable(); err == nil && h.Config.Connect == "" {
 		if _, err := agent.Trusted(binary); err != nil {
 			c.add(host, "cosplay", err.Error()+"; with a sudo rule for this binary, every user who can change the file could become root", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(binary), agent.Installed))
 		}
@@ -178,7 +180,7 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, l
 	switch {
 	case err == nil:
 		c.add(host, thing, user+" may change GPUs", Good, "")
-		c.rules(host, live)
+		c.rules(host, h.Subject(), live)
 	case is:
 		fix := "run visudo -f /etc/sudoers.d/cosplay and add the line below; or run sudo cosplay apply"
 		if h.Library == "" { // a socket serves the system's
@@ -192,13 +194,12 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, l
 }
 
 // rules lists the rules of the admin that apply to the user.
-func (c *checkup) rules(host string, live resource.Host) {
+func (c *checkup) rules(host string, who agent.Subject, live resource.Host) {
 	policy, err := agent.PolicyOf(live.Admin.Rules)
 	if err != nil {
 		c.fail(host, "rules", err)
 		return
 	}
-	who := agent.SubjectOf(os.Getuid())
 	for _, g := range live.GPUs {
 		if rule, is := policy.Rule(who, g.UUID); rule != "" {
 			c.add(host, "rules", fmt.Sprintf("GPU %d: %s", g.Index, rule), Good, "")

@@ -170,7 +170,7 @@ func settlePrepare(prior resource.Prior, op plan.Prepare, e Entry, live resource
 		return settled(prior, op, e, false)
 	}
 	prior = plan.Fold(prior, op, plan.Made{Body: &c, At: moment(op, e.Time)})
-	if !op.Session.HasHash(prior.Key, c.Hash) || !whole(c, c.Hash) && !op.Session.Rests(c) {
+	if !op.Session.HasHash(live.KeyOn(op.Session.Slice.Host, prior.Key), c.Hash) || !whole(c, c.Hash) && !op.Session.Rests(c) {
 		return plan.Unfinished(prior, op.Session.Address), resource.Note{Kind: resource.BodyIncomplete, Runtime: op.Session.Runtime}
 	}
 	return prior, resource.Note{Kind: resource.BodyTaken, Runtime: op.Session.Runtime}

@@ -21,7 +21,7 @@ func sessionChanges(desired resource.Desired, prior resource.Prior, live resourc
 		case o.Left[d.Address]:
 			all = append(all, leave(was))
 		case was != nil:
-			all = append(all, compare(was, d, prior.Key, live))
+			all = append(all, compare(was, d, live.KeyOn(d.Slice.Host, prior.Key), live))
 		default:
 			all = append(all, create(d))
 		}
@@ -367,7 +367,7 @@ func (all *fields) envFields(was, want resource.Session, key string) {
 		sealed, hadSecret := was.Sealed[name]
 		seal, hasSecret := want.Sealed[name]
 		switch {
-		case hadSecret && hasSecret && sealed == seal:
+		case hadSecret && hasSecret && (sealed == seal || was.Slice.Host != want.Slice.Host): // hosts have keys of their own
 			continue
 		case !hadSecret && hasSecret && from != nil && key != "" && want.IsSecret(key, name, was.Env[name]):
 			from, to = IsPlain, IsSensitive

@@ -382,6 +382,9 @@ func heldRuntimes(host string, prior resource.Prior) []string {
 
 // For is the host as its runtimes see it, for the sessions of an owner.
 func (h *Host) For(owner resource.Owner) runtime.Host {
+	if h.remote != nil {
+		owner.Key = resource.KeyElsewhere(h.Config.Name, owner.Key)
+	}
 	return runtime.Host{Name: h.Config.Name, Folders: h.Folders, Owner: owner, Library: h.Library, SimDir: h.simDir, Version: h.version}
 }
 

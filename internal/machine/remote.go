@@ -125,6 +125,14 @@ func (h *Host) Login(d runtime.Driver, owner resource.Owner) runtime.Login {
 // Elsewhere reports whether a host is on another machine.
 func (m *Machine) Elsewhere(c config.Host) bool { return cmp.Or(c.Connect, Elsewhere) != "" }
 
+// KeyOn is the key by which a state owns what is on a host.
+func (m *Machine) KeyOn(c config.Host, key string) string {
+	if m.Elsewhere(c) {
+		return resource.KeyElsewhere(c.Name, key)
+	}
+	return key
+}
+
 // IsOpen reports whether a host is open.
 func (m *Machine) IsOpen(c config.Host) bool { return m.hosts[c.Name] != nil }
 

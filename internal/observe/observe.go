@@ -54,6 +54,7 @@ type Source struct {
 	Assumed []resource.Body
 	Failed  error // why there is no connection to the engine, or to the host
 
+	Elsewhere bool // it is another machine
 	// Unreached stands for the host if nothing of it can be read, with the reason in the snapshot. If it is nil, that is an
 	// error.
 	Unreached *resource.Host
@@ -87,6 +88,7 @@ func Read(ctx context.Context, sources []Source, complete Completer) (resource.L
 // unreached is the host of which nothing could be read.
 func unreached(source Source, why error) resource.Host {
 	host := *source.Unreached
+	host.Elsewhere = source.Elsewhere
 	host.Unreachable = strings.TrimPrefix(why.Error(), "host "+source.Name+": ")
 	return host
 }
@@ -129,7 +131,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		}
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
-	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime
+	host.Name, host.Simulated, host.Runtime, host.Elsewhere = source.Name, source.Simulated, source.Runtime, source.Elsewhere
 	host.Engine, host.Bodies, host.Leftovers = engine, containers, leftovers
 	for i := range host.GPUs {
 		g := &host.GPUs[i]

@@ -201,6 +201,10 @@ func (l *Fleet) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 		if len(s.Sealed) == 0 {
 			return s, nil
 		}
+		key := key
+		if c := l.Intent.Host(s.Slice.Host); c != nil {
+			key = l.Machine.KeyOn(*c, key)
+		}
 		if len(s.Secret) > 0 {
 			return s.Seal(key), nil
 		}

@@ -311,7 +311,7 @@ func (p *Project) source(ctx context.Context, c config.Host, owner resource.Owne
 	if mayFail && s.GPUs != nil {
 		s.Assumed = prior.Bodies(c.Name)
 	}
-	if elsewhere {
+	if s.Elsewhere = elsewhere; elsewhere {
 		s.Unreached = &resource.Host{Name: c.Name, Simulated: c.Simulate, BootID: prior.BootIDs[c.Name], Bodies: prior.Bodies(c.Name)}
 	}
 	s.MPS.Uses = p.Intent.UsesMPS(c)

@@ -114,7 +114,7 @@ func (r *resolver) checkImage(s config.Session, session resource.Session) {
 		return
 	}
 	if was, ok := r.prior.Session(s.Address); ok {
-		if c, there := r.live.Body(s.Host, was.Runtime, was.ID); there && session.HasHash(r.prior.Key, c.Hash) {
+		if c, there := r.live.Body(s.Host, was.Runtime, was.ID); there && session.HasHash(r.keyOn(s.Host), c.Hash) {
 			return // it runs already
 		}
 	}

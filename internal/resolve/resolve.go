@@ -297,10 +297,10 @@ func (r *resolver) fill(s config.Session, session *resource.Session) {
 		session.Capability = s.Capability // the default, written out, is no change
 	}
 	session.DependsOn, session.Secret, session.Sealed = s.DependsOn, s.Secret, nil
-	*session = session.Seal(r.prior.Key)
+	*session = session.Seal(r.keyOn(s.Host))
 	maps.Copy(session.Sealed, s.Sealed)
 	if made && r.prior.Key != "" {
-		unsealed(session, was.Session, r.prior.Key)
+		unsealed(session, was.Session, r.keyOn(s.Host))
 	}
 	r.containerSpec(s, session)
 }
@@ -397,6 +397,9 @@ func (r *resolver) add(d *hcl.Diagnostic) {
 		r.diags = append(r.diags, d)
 	}
 }
+
+// keyOn is the key by which the state owns what is on a host.
+func (r *resolver) keyOn(host string) string { return r.live.KeyOn(host, r.prior.Key) }
 
 func (r *resolver) runtime(host string) string {
 	shown, _ := r.live.Host(host)

@@ -2,6 +2,9 @@ package resource
 
 import (
 	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -134,9 +137,10 @@ type Host struct {
 	Library   string  `json:"library"`             // path of the NVML library
 	Driver    string  `json:"driver"`              // driver version, or UnknownDriver
 	BootID    string  `json:"boot_id"`
-	Runtime   string  `json:"runtime"`          // where new sessions run: "process", "docker"
-	Engine    *Engine `json:"engine,omitempty"` // nil where no session needs one, or it does not answer
-	Silent    string  `json:"silent,omitempty"` // why the sessions could not be read: they are as the state has them
+	Runtime   string  `json:"runtime"`             // where new sessions run: "process", "docker"
+	Elsewhere bool    `json:"elsewhere,omitempty"` // it is another machine
+	Engine    *Engine `json:"engine,omitempty"`    // nil where no session needs one, or it does not answer
+	Silent    string  `json:"silent,omitempty"`    // why the sessions could not be read: they are as the state has them
 
 	// Unreachable is why nothing of a host on another machine could be read: it has no GPUs, and its sessions are as the
 	// state has them.
@@ -217,6 +221,25 @@ func (l Live) host(name string) *Host {
 		return &Host{}
 	}
 	return &l.Hosts[i]
+}
+
+// KeyOn is the key by which a state owns what is on a host.
+func (l Live) KeyOn(host, key string) string {
+	if !l.host(host).Elsewhere {
+		return key
+	}
+	return KeyElsewhere(host, key)
+}
+
+// KeyElsewhere is the key that a state has on another machine. It is derived from the state's own, so that no machine can forge
+// what is on others.
+func KeyElsewhere(host, key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := hmac.New(sha256.New, []byte(key))
+	sum.Write([]byte("host\x00" + host))
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Unreachable reports whether nothing of a host could be read.

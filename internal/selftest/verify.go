@@ -271,7 +271,7 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 		w.Private[name] = true
 	}
 	for name := range s.Sealed {
-		w.Secret[name] = func(value string) bool { return s.IsSecret(prior.Key, name, value) }
+		w.Secret[name] = func(value string) bool { return s.IsSecret(live.KeyOn(s.Slice.Host, prior.Key), name, value) }
 	}
 	if g, ok := live.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		w.Host = g.Model.Name

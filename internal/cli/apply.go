@@ -58,7 +58,7 @@ With --wait, apply waits until there is room for its new sessions: first come, f
 
 The first Ctrl-C finishes the steps that run, saves and stops; the second stops at once, and the next command adds what was done to the state.
 
-Exit codes: 0 done, or nothing to do; 1 error, not all was done, or a host does not answer; 130 stopped by Ctrl-C.`,
+Exit codes: 0 done, or nothing to do; 1 error, not all was done, or a host cannot be read; 130 stopped by Ctrl-C.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			o.planFile = strings.Join(args, "")
 			return cmp.Or(wants(0, 1)(cmd, args), checkPlanFlags(cmd.Flags()), o.wait.detached(args), o.check())
@@ -169,7 +169,7 @@ type applying struct {
 
 // complete fails if the plan, which names it, leaves a session unfinished, or a host does not answer.
 func (o applyOptions) complete(planned *plan.Plan, live resource.Live) error {
-	return exitIf(!live.Reached() || !o.destroy && len(planned.Diff.Stuck) > 0, exitError)
+	return exitIf(!live.AllReached() || !o.destroy && len(planned.Diff.Stuck) > 0, exitError)
 }
 
 // Approve shows the plan, and asks if it changes anything.

@@ -90,7 +90,7 @@ func (in *inside) place(ctx context.Context) (runtime.Runtime, error) {
 		return nil, project.Resting(s)
 	}
 	if in.Live.Unreachable(s.Slice.Host) {
-		return nil, in.Live.NoAnswer(s.Slice.Host)
+		return nil, in.Live.NotRead(s.Slice.Host)
 	}
 	if own, there := diff.OwnSlice(s, in.Live); s.Handle != nil && (!there || own.UUID == "") {
 		return nil, prose.Advice{What: fmt.Sprintf("%s: its slice is missing, so there is no GPU to run on", s.Address), Fix: "cosplay apply"}

@@ -91,7 +91,7 @@ func (e *expiring) Applied(_ context.Context, o project.Outlook, result apply.Re
 		return exit(exitError)
 	}
 	e.printExpiring(o, "Ended")
-	return nil
+	return o.Live.Unreached()
 }
 
 // printExpiring names the sessions that a plan ends, and those that prevent_destroy keeps.

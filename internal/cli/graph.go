@@ -64,7 +64,7 @@ func fleetGraph(intent *config.Intent, prior resource.Prior) render.Graph {
 		g.Add(public.Node{ID: "host." + h.Name, Kind: render.HostNode, Label: label})
 	}
 	for _, s := range intent.Sessions {
-		id, host := graphID(s), "host."+s.Host
+		id := graphID(s)
 		label := strings.TrimPrefix(id, "session.")
 		if s.Target.Key != "" {
 			label += "\n" + s.Target.ShortName()
@@ -74,10 +74,14 @@ func fleetGraph(intent *config.Intent, prior resource.Prior) render.Graph {
 			for _, slice := range was.Slices() {
 				g.Add(public.Node{ID: slice.GPU, Kind: render.GPUNode, Label: slice.GPU})
 				g.Need(id, slice.GPU, slice.String())
-				g.Need(slice.GPU, host, "")
+				g.Need(slice.GPU, "host."+slice.Host, "")
 			}
-		} else if s.Host != "" {
-			g.Need(id, host, "")
+			continue
+		}
+		for _, h := range intent.Hosts {
+			if s.MayBeOn(h.Name) {
+				g.Need(id, "host."+h.Name, "")
+			}
 		}
 	}
 	blocks := map[string][]config.Session{}

@@ -33,7 +33,7 @@ func planCommand(inv *invocation) *cobra.Command {
 		Short: "Show what apply would change, and what has drifted",
 		Long: `Compare the configuration with the state and with what the hosts show.
 
-Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change, 1 when a host does not answer.`,
+Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change, otherwise 1 when a host cannot be read.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), o.check(inv.json))
 		},
@@ -65,7 +65,7 @@ drift checks the files of each session's disguise, and asks NVML in each contain
 
 --exec and --notify announce each finding once when it begins and once when it ends; what could not be sent, the next run sends. Neither changes the exit code, and informational findings are not announced. The command of --exec has 30 seconds.
 
-Exit codes: 0 no drift, 1 error or a host that does not answer, 2 drift.`,
+Exit codes: 0 no drift; 1 error, or no drift and a host that cannot be read; 2 drift.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
@@ -163,9 +163,9 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 	}
 	err = cmp.Or(err, exitIf(o.detailed && o.differs(outlook.Plan.Diff), exitChanges))
 	if err == nil && o.detailed && o.refreshOnly {
-		err = outlook.Live.NoAnswers() // a plan has warned of them
+		err = outlook.Live.Unreached() // a plan has warned of them
 	}
-	return cmp.Or(err, exitIf(o.detailed && !outlook.Live.Reached(), exitError))
+	return cmp.Or(err, exitIf(o.detailed && !outlook.Live.AllReached(), exitError))
 }
 
 // differs reports whether there is what --detailed-exitcode is about: drift, or a change.

@@ -262,7 +262,7 @@ func (o *once) Approve(_ context.Context, outlook project.Outlook, diags hcl.Dia
 		return false, err
 	}
 	if host := o.Intent.Sessions[0].Host; outlook.Live.Unreachable(host) {
-		return false, outlook.Live.NoAnswer(host)
+		return false, outlook.Live.NotRead(host)
 	}
 	session := outlook.Plan.Desired.Sessions[0]
 	if runtime := resource.RuntimeNamed(session.Runtime); o.contained && !runtime.Uses("image") {

@@ -67,7 +67,7 @@ func (inv *invocation) verified(ctx context.Context, p *project.Project, prior r
 	sessions = slices.DeleteFunc(slices.Clone(sessions), func(s resource.PriorSession) bool {
 		if live.Unreachable(s.Slice.Host) {
 			view.Unreached = true
-			fmt.Fprintf(inv.Err, "Left out: %s: %v\n", s.Address, live.NoAnswer(s.Slice.Host))
+			fmt.Fprintf(inv.Err, "Left out: %s: %v\n", s.Address, live.NotRead(s.Slice.Host))
 			return true
 		}
 		body, _ := live.Body(s.Slice.Host, s.Runtime, s.ID)

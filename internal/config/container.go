@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"path"
@@ -85,14 +86,23 @@ func (r *reporter) checkContainerNames(sessions []Session) {
 	seen := map[[2]string]*Session{}
 	for i := range sessions {
 		s := &sessions[i]
-		at := [2]string{s.Host, s.Spec.Name}
-		other, taken := seen[at]
-		if s.Spec.Name == "" || s.Host == "" || !taken {
-			seen[at] = s
+		if s.Spec.Name == "" {
+			continue
+		}
+		var other *Session
+		host := ""
+		for _, h := range s.mayHave() {
+			at := [2]string{h, s.Spec.Name}
+			if seen[at] != nil && other == nil {
+				other, host = seen[at], h
+			}
+			seen[at] = cmp.Or(seen[at], s)
+		}
+		if other == nil {
 			continue
 		}
 		here, first := s.Ranges.At("name"), other.Ranges.At("name")
-		summary := fmt.Sprintf("two containers cannot be called %q on host %q", s.Spec.Name, s.Host)
+		summary := fmt.Sprintf("two containers cannot be called %q on host %q", s.Spec.Name, host)
 		if other.Ranges.Decl == s.Ranges.Decl {
 			r.complain(here, summary, "Each instance of this block needs a name. Write an expression, like \"${each.key}\" with for_each, or with count: name = \"%s-${count.index}\"", s.Spec.Name)
 			continue

@@ -104,6 +104,14 @@ func (s Session) MayBeOn(host string) bool {
 	return s.Host == host || s.Host == "" && slices.Contains(s.Hosts, host)
 }
 
+// mayHave are the hosts on which a session is, or may be.
+func (s Session) mayHave() []string {
+	if s.Host == "" {
+		return s.Hosts
+	}
+	return []string{s.Host}
+}
+
 // RuntimeAuto lets cosplay choose the runtime.
 const RuntimeAuto = "auto"
 

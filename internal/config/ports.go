@@ -108,7 +108,7 @@ func (l *loader) checkPorts() {
 		s := &l.sessions[i]
 		runtime, chosen := runtimeOf(l.hosts, s.Host)
 		claim := func(attribute string, at listener, advice string) {
-			if at.host == "" || at.port == 0 || chosen && !runtime.Uses(strings.Split(attribute, ".")[0]) {
+			if at.port == 0 || chosen && !runtime.Uses(strings.Split(attribute, ".")[0]) {
 				return
 			}
 			or := ""
@@ -129,11 +129,16 @@ func (l *loader) checkPorts() {
 					"%s has it, at %s. Give %s another%s.", other.Address, place(first), s.Address, or)
 			}
 		}
+		anywhere := func(attribute string, port int, udp bool, advice string) {
+			for _, host := range s.mayHave() {
+				claim(attribute, listener{host, port, udp}, advice)
+			}
+		}
 		if s.Spec.SSH.Enabled {
-			claim("ssh.port", listener{s.Host, s.Spec.SSH.Port, false}, fmt.Sprintf("Write \"auto\", or count up, like: port = %d + count.index", s.Spec.SSH.Port))
+			anywhere("ssh.port", s.Spec.SSH.Port, false, fmt.Sprintf("Write \"auto\", or count up, like: port = %d + count.index", s.Spec.SSH.Port))
 		}
 		for _, p := range s.Spec.Ports {
-			claim("ports", listener{s.Host, p.Host, p.UDP}, fmt.Sprintf("Count up, like: ports = [\"${%d + count.index}:%d\"]", p.Host, p.Container))
+			anywhere("ports", p.Host, p.UDP, fmt.Sprintf("Count up, like: ports = [\"${%d + count.index}:%d\"]", p.Host, p.Container))
 		}
 	}
 }

@@ -162,10 +162,10 @@ func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 }
 
 func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.Placements, live resource.Live) []Drift {
-	g, ok := live.GPU(was.Host, was.UUID)
 	if live.Unreachable(was.Host) {
 		return nil // it is unknown
 	}
+	g, ok := live.GPU(was.Host, was.UUID)
 	if !ok {
 		lost := Drift{Class: GPUMissing, Host: was.Host, GPU: was.UUID, From: IsPresent}
 		var why resource.Reason

@@ -367,7 +367,7 @@ func (all *fields) envFields(was, want resource.Session, key string) {
 		sealed, hadSecret := was.Sealed[name]
 		seal, hasSecret := want.Sealed[name]
 		switch {
-		case hadSecret && hasSecret && (sealed == seal || was.Slice.Host != want.Slice.Host): // hosts have keys of their own
+		case hadSecret && hasSecret && (sealed == seal || was.Slice.Host != want.Slice.Host): // each host has its key
 			continue
 		case !hadSecret && hasSecret && from != nil && key != "" && want.IsSecret(key, name, was.Env[name]):
 			from, to = IsPlain, IsSensitive

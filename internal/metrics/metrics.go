@@ -92,7 +92,7 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 
 func (f Fleet) session(s sender, session resource.PriorSession) {
 	labels := prometheus.Labels{"host": session.Slice.Host, "gpu": session.Slice.GPU, "session": session.Address.String(), "target": session.Target.Key}
-	if host, _ := f.Live.Host(session.Slice.Host); host.Silent == "" && host.Unreachable == "" {
+	if !f.Live.Unread(session.Slice.Host) {
 		f.state(s, session, labels)
 	}
 	if session.UpAt != 0 {

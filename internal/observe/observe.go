@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -89,7 +90,8 @@ func Read(ctx context.Context, sources []Source, complete Completer) (resource.L
 func unreached(source Source, why error) resource.Host {
 	host := *source.Unreached
 	host.Elsewhere = source.Elsewhere
-	host.Unreachable = strings.TrimPrefix(why.Error(), "host "+source.Name+": ")
+	a := prose.AdviceOf(why)
+	host.Unreachable, host.Remedy = strings.TrimPrefix(a.What, "host "+source.Name+": "), a.Fix
 	return host
 }
 

@@ -84,7 +84,7 @@ func TestUnreached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := live.Hosts[1]; got.Unreachable != "no route" || len(got.Bodies) != 1 || got.BootID != "boot" || live.Hosts[0].Unreachable != "" || live.Reached() {
+		if got := live.Hosts[1]; got.Unreachable != "no route" || len(got.Bodies) != 1 || got.BootID != "boot" || live.Hosts[0].Unreachable != "" || live.AllReached() {
 			t.Errorf("%+v", live.Hosts)
 		}
 		if _, err := Read(context.Background(), []Source{b}, same); err == nil || err.Error() != "host b: no route" {

@@ -13,8 +13,7 @@ import (
 // A class is a group of sessions that are interchangeable for placement.
 type class struct {
 	id       int
-	host     string   // in words, if it may be one of hosts
-	hosts    []string // those that it may have; nil for host alone
+	hosts    []string // that it may have
 	gpu      string   // UUID of the GPU that the configuration names, or ""
 	target   resource.Target
 	options  resource.FitOptions
@@ -121,8 +120,11 @@ func (c *class) mayHave(whole bool) bool {
 
 // mayBeOn reports whether sessions of the class may be on a host.
 func (c *class) mayBeOn(host string) bool {
-	return c.host == host || slices.Contains(c.hosts, host)
+	return slices.Contains(c.hosts, host)
 }
+
+// place are the hosts in words.
+func (c *class) place() string { return prose.Or(c.hosts) }
 
 // mayUse reports whether sessions of the class may use a GPU at all.
 func (c *class) mayUse(card *card) bool {

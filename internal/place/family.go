@@ -25,7 +25,7 @@ type kin struct {
 }
 
 func (c *class) kin() kin {
-	return kin{c.host, c.gpu, c.model, c.sharing, c.acceptsError(), c.devices, c.single}
+	return kin{c.place(), c.gpu, c.model, c.sharing, c.acceptsError(), c.devices, c.single}
 }
 
 // families returns the classes with demand in families. No class may share slices.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -50,7 +49,7 @@ func newFleet(gpus []GPU, requests []Request, by squeeze, models []*gpuModel) *f
 		k := keyOf(r)
 		if known[k] == nil {
 			profile, slot := resource.CutSlot(r.Want.Slice)
-			known[k] = &class{id: len(f.classes), host: cmp.Or(k.want.Host, prose.Or(r.Hosts)), hosts: r.Hosts, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), single: r.single, slice: profile, slot: slot, over: r.Want.Oversubscribe, fraction: r.Want.Fraction, squeeze: by}
+			known[k] = &class{id: len(f.classes), hosts: r.hosts(), gpu: k.want.GPU, target: r.Target, options: r.Want.Fit, sharing: r.Want.Sharing, devices: r.Want.Devices(), single: r.single, slice: profile, slot: slot, over: r.Want.Oversubscribe, fraction: r.Want.Fraction, squeeze: by}
 			if r.single {
 				known[k].devices = 1
 			}

@@ -30,6 +30,14 @@ type Request struct {
 	single   bool             // for one device of several, on a GPU that is given
 }
 
+// hosts are those that the session may have.
+func (r Request) hosts() []string {
+	if r.Want.Host == "" && r.Hosts != nil {
+		return r.Hosts
+	}
+	return []string{r.Want.Host}
+}
+
 // GPU is one physical GPU, with the restrictions on its use.
 type GPU struct {
 	resource.GPU

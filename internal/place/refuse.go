@@ -53,7 +53,7 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	}
 	usable := f.count(cl, func(c *card) bool { return len(c.rowsFor(cl, cl.maxError())) > 0 })
 	if 0 < usable && usable < cl.devices {
-		return prose.Advice{What: fmt.Sprintf("%s needs %d MiB on each of %d GPUs of one model; host %s has %s with as much", cl.target.ShortName(), cl.target.MemoryMiB, cl.devices, cl.host, prose.Count(usable, "GPU")),
+		return prose.Advice{What: fmt.Sprintf("%s needs %d MiB on each of %d GPUs of one model; host %s has %s with as much", cl.target.ShortName(), cl.target.MemoryMiB, cl.devices, cl.place(), prose.Count(usable, "GPU")),
 			Fix: fmt.Sprintf("gpus = %d, or %d more such %s", usable, cl.devices-usable, prose.Choose(cl.devices-usable, "GPU", "GPUs"))}
 	}
 	const shown = 3
@@ -84,7 +84,7 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	if cl.devices > 1 {
 		need += fmt.Sprintf(" on each of %d GPUs of one model", cl.devices)
 		there := f.count(cl, func(*card) bool { return true })
-		parts = append([]string{fmt.Sprintf("of the GPUs of host %s, %d %s of this model, and %s room", cl.host, there, cl.model, prose.Plural(free, "has", "have"))}, parts...)
+		parts = append([]string{fmt.Sprintf("of the GPUs of host %s, %d %s of this model, and %s room", cl.place(), there, cl.model, prose.Plural(free, "has", "have"))}, parts...)
 		if f.count(cl, func(c *card) bool { return c.Model.MIG() && !c.canBeWhole() }) > 0 {
 			parts = append(parts, "a CUDA process enumerates one MIG device, so that several devices are whole GPUs")
 		}
@@ -131,10 +131,10 @@ func (f *fleet) nowhere(cl *class) prose.Advice {
 		}
 	}
 	if cl.gpu != "" {
-		return prose.Advice{What: fmt.Sprintf("%s of host %s may not be used", cl.gpu, cl.host),
+		return prose.Advice{What: fmt.Sprintf("%s of host %s may not be used", cl.gpu, cl.place()),
 			Fix: "another GPU, or gpu left out"}
 	}
-	return prose.Advice{What: fmt.Sprintf("host %s has no GPU that may be used", cl.host), Fix: "another host, or more GPUs in the host's gpus list"}
+	return prose.Advice{What: fmt.Sprintf("host %s has no GPU that may be used", cl.place()), Fix: "another host, or more GPUs in the host's gpus list"}
 }
 
 // cardNames lists GPUs: "GPU 0 and GPU 1", "GPU 0, GPU 1 and 6 more".

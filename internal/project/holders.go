@@ -220,8 +220,13 @@ func (f *Files) RefuseCopy(prior resource.Prior, live resource.Live) error {
 
 // Ledgers is a snapshot of the ledgers alone.
 func (l *Fleet) Ledgers(ctx context.Context) (live resource.Live, err error) {
+	l.Machine.Greet(l.Intent.Hosts)
 	for _, c := range l.Intent.Hosts {
 		host := resource.Host{Name: c.Name}
+		if l.Machine.Elsewhere(c) && !l.Machine.IsOpen(c) {
+			live.Hosts = append(live.Hosts, host) // it cannot be reached
+			continue
+		}
 		if host.Ledger, _, err = l.Machine.Records(c).Ledger(ctx, ""); err != nil {
 			return live, fmt.Errorf("host %s: %w", c.Name, err)
 		}
@@ -287,6 +292,9 @@ func theirName(lineage string, live resource.Live, name string) string {
 func (p *Project) Remains(ctx context.Context, l Lineage, live resource.Live, key string) (all []resource.Remains, failures []error) {
 	owner := resource.Owner{Lineage: l.Holder.Lineage, Key: key}
 	for _, host := range live.Hosts {
+		if host.Unreachable != "" {
+			continue
+		}
 		found, failed := p.Machine.Remains(ctx, p.HostOf(l, live, host.Name), l.Known, owner, !l.Own || l.Main)
 		for i := range found {
 			found[i].Body.Host = host.Name

@@ -227,12 +227,19 @@ func checkRuntime(ctx context.Context, f *preflight.Flight, h *machine.Host, nam
 	if err != nil {
 		return err
 	}
+	there := ""
+	if h.Config.Connect != "" {
+		there = " on host " + h.Config.Name
+	}
 	for _, problem := range survey.Host {
 		f.Host(h.Config.Name, problem)
 	}
 	checkPulls(ctx, f, h.Config.Name, in, made)
 	for _, c := range made {
-		f.Session(c.Address, survey.Check(ctx, *c.After, f.RemovedBefore(c))...)
+		for _, problem := range survey.Check(ctx, *c.After, f.RemovedBefore(c)) {
+			problem.Summary += there
+			f.Session(c.Address, problem)
+		}
 	}
 	return nil
 }

@@ -131,6 +131,8 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	switch {
 	case now.Serial != planned.Basis.Serial:
 		return prior, live, &StaleError{What: fmt.Sprintf("the state has moved from serial %d to %d since it was made", planned.Basis.Serial, now.Serial)}
+	case now.Live.Hash() != planned.Basis.Live.Hash() && !live.AllReached():
+		return prior, live, &StaleError{What: fmt.Sprintf("the hosts were not all read as they were then: %v", live.Unreached())}
 	case now.Live.Hash() != planned.Basis.Live.Hash():
 		return prior, live, &StaleError{What: "GPUs, slices or sessions have been changed since it was made"}
 	}

@@ -142,7 +142,11 @@ func (p *Project) newTurn(o Outlook) (*Turn, error) {
 	t, gpus, room := &Turn{}, resolve.Candidates(p.Intent, o.Live), map[string][]int{}
 	for _, s := range p.Intent.Sessions {
 		if _, made := o.Prior.Session(s.Address); !made {
-			room[s.Host] = append(room[s.Host], slices.Repeat([]int{s.Target.MemoryMiB}, max(1, s.GPUs))...)
+			for _, h := range p.Intent.Hosts {
+				if s.MayBeOn(h.Name) {
+					room[h.Name] = append(room[h.Name], slices.Repeat([]int{s.Target.MemoryMiB}, max(1, s.GPUs))...)
+				}
+			}
 		}
 	}
 	for _, host := range slices.Sorted(maps.Keys(gpus)) {

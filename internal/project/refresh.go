@@ -324,10 +324,17 @@ func (l *Fleet) Hardware(ctx context.Context) (resource.Live, error) {
 	var sources []observe.Source
 	for _, c := range l.Intent.Hosts {
 		h, err := l.Machine.Open(c)
-		if err != nil {
+		source := observe.Source{Name: c.Name, Failed: err}
+		switch {
+		case err == nil:
+			source = h.Hardware()
+		case !l.Machine.Elsewhere(c):
 			return resource.Live{}, err
 		}
-		sources = append(sources, h.Hardware())
+		if l.Machine.Elsewhere(c) {
+			source.Unreached = &resource.Host{Name: c.Name}
+		}
+		sources = append(sources, source)
 	}
 	live, err := observe.Read(ctx, sources, machine.Complete)
 	if l.Clusters == nil || err != nil {

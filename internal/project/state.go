@@ -94,6 +94,9 @@ func (l *Fleet) Readdress(prior resource.Prior, moves []resource.Renamed) error 
 			continue // it has been removed, or its host cannot be reached
 		}
 		h, err := l.Machine.Open(c)
+		if err != nil && l.Machine.Elsewhere(c) {
+			continue
+		}
 		if err == nil {
 			err = h.Readdress(context.Background(), s, owner, m.To)
 		}

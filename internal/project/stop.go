@@ -56,7 +56,7 @@ func stoppable(now Outlook, sessions []resource.PriorSession) error {
 		_, there := now.Live.Body(s.Slice.Host, s.Runtime, s.ID)
 		switch {
 		case now.Live.Unreachable(s.Slice.Host):
-			return now.Live.NoAnswer(s.Slice.Host)
+			return now.Live.NotRead(s.Slice.Host)
 		case runtime.Devices:
 			return prose.Advice{What: fmt.Sprintf("%s cannot be stopped or started: it is a CDI device, and its containers are those of their engine", s.Address),
 				Fix: "stop or start them there, like: docker stop"}

@@ -75,7 +75,7 @@ type PlanHost struct {
 	Runtime   string  `json:"runtime"`             // of new sessions: docker or process
 	Engine    *Engine `json:"engine"`              // null where no session needs one
 
-	Unreachable string `json:"unreachable,omitempty"` // why nothing of a host on another machine could be read; missing if it answers
+	Unreachable string `json:"unreachable,omitempty"` // why nothing of a host on another machine could be read; missing if it was read
 }
 
 // Image is an image that a plan gets.

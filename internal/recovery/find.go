@@ -182,7 +182,7 @@ func (f *finder) mayHave(s resource.LiveSlice) error {
 	if len(host.GPUs) > 0 && !slices.ContainsFunc(host.GPUs, func(o config.GPUSelector) bool { return o.Matches(g) }) {
 		return fmt.Errorf("gpus of host %q does not include GPU %d, so cosplay does not change it. Fix: add it to gpus", s.Host, g.Index)
 	}
-	if h := f.Machine.Hosts()[s.Host]; h.Rooted {
+	if h := f.Machine.Hosts()[s.Host]; h != nil && h.Rooted {
 		return fmt.Errorf("cosplay did not create the slice, and only root may assign such a slice to a project. Fix: sudo cosplay import %s", terminal.ShellWords([]string{f.wanted.Address.String(), f.id}))
 	}
 	if p, _ := g.Model.Profile(s.Profile); p.MemoryMiB < f.wanted.Target.MemoryMiB {

@@ -195,7 +195,7 @@ func (s Server) start(ctx context.Context, text []byte, streams runtime.Streams)
 	if q.Program != nil {
 		return in.Exec(ctx, q.IDs[0], *q.Program, streams)
 	}
-	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(1) })
+	ctx, release := interrupt.Context(ctx, func() {}, func() {}) // the client kills it
 	defer release()
 	switch {
 	case q.Notify:

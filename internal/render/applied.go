@@ -203,7 +203,7 @@ func (p *page) outcome(v AppliedView) {
 	case v.Result.Interrupted:
 		p.lead(0, strong, "Interrupted:", said+" "+together("What was done is in the state."))
 		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
-	case !v.Live.Reached():
+	case !v.Live.AllReached():
 		p.leftAsItIs(v)
 		p.lead(0, removed, "Not all done:", said+" "+unreachedWords(v.Live))
 		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
@@ -244,7 +244,7 @@ func (t tally) done(destroy bool) []string {
 // unreachedWords names the hosts that do not answer.
 func unreachedWords(live resource.Live) string {
 	silent := prose.Only(live.Hosts, func(h resource.Host) bool { return h.Unreachable != "" })
-	return "Host " + prose.And(each(silent, func(h resource.Host) string { return h.Name })) + prose.Choose(len(silent), " does", " do") + " not answer: its part of the project is unknown."
+	return "Host " + prose.And(each(silent, func(h resource.Host) string { return h.Name })) + " cannot be read: " + prose.Choose(len(silent), "its", "their") + " part of the project is unknown."
 }
 
 // leftAsItIs reports settings that were not restored.

@@ -2,8 +2,11 @@ package render
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/public"
 )
 
@@ -12,6 +15,21 @@ type DoctorView struct{ Findings []public.Finding }
 
 // Missing counts the findings without which no session can run.
 func (v DoctorView) Missing() int { return v.count("missing") }
+
+// where are the hosts that lack something; "" for all.
+func (v DoctorView) where() string {
+	lack, all := map[string]bool{}, map[string]bool{}
+	for _, f := range v.Findings {
+		all[f.Host] = true
+		if f.Grade == "missing" {
+			lack[f.Host] = true
+		}
+	}
+	if len(lack) == len(all) || lack[""] {
+		return ""
+	}
+	return " on " + prose.And(slices.Sorted(maps.Keys(lack)))
+}
 
 func (v DoctorView) count(grade string) int {
 	return count(v.Findings, func(f public.Finding) bool { return f.Grade == grade })
@@ -41,7 +59,7 @@ func (v DoctorView) draw(p *page) {
 	missing, notices := v.Missing(), v.count("notice")
 	switch {
 	case missing > 0:
-		p.flow(0, 2, inked(removed, fmt.Sprintf("%d missing: no session can run until that is fixed.", missing)))
+		p.flow(0, 2, inked(removed, fmt.Sprintf("%d missing: no session can run%s until that is fixed.", missing, v.where())))
 	case notices > 0:
 		p.flow(0, 2, inked(strong, "Nothing is missing; ! marks what works with a restriction."))
 	default:

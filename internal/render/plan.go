@@ -142,7 +142,7 @@ func hostWords(h resource.Host) string {
 	words := h.Name + ": " + strings.Join(each(prose.Numbered(names), together), " + ")
 	switch {
 	case h.Unreachable != "":
-		return words + "does not answer"
+		return words + "cannot be read"
 	case len(names) == 0 && len(h.Unusable) > 0:
 		words += "no usable GPU"
 	case len(names) == 0:
@@ -337,8 +337,8 @@ func unchangedWords(v PlanView) string {
 		return d.Drifted() && !slices.ContainsFunc(d.Drift, func(one diff.Drift) bool { return !one.Informational && !is(one) })
 	}
 	switch {
-	case !v.Live.Reached():
-		return "There is nothing to do on the hosts that answer."
+	case !v.Live.AllReached():
+		return "There is nothing to do on the hosts that can be read."
 	case v.Plan.Partial && len(d.Stuck) == 0:
 		return "What is not left out is as " + v.Config + " says."
 	case v.Destroy && len(d.Unrestored()) > 0:

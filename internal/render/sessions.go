@@ -199,11 +199,14 @@ func newFleet(v StatusView) fleet {
 	return f
 }
 
+// stateUnknown is the state of a session on a host of which nothing could be read.
+const stateUnknown = "unknown"
+
 // sessionState is the state of a session: running, stopped, or what is missing. sliced says that its slice exists.
 func (v StatusView) sessionState(s *resource.PriorSession, sliced bool) string {
 	for _, at := range s.On() {
 		if v.Live.Unreachable(at.Host) {
-			return "unknown"
+			return stateUnknown
 		}
 		if _, there := v.Live.GPU(at.Host, at.UUID); there {
 			continue

@@ -354,7 +354,7 @@ func (v MapView) draw(p *page) {
 	for _, h := range v.Live.Hosts {
 		p.gap()
 		if len(v.Live.Hosts) > 1 {
-			p.print(0, join(inked(strong, "host "), text(h.Name+given(h.Unreachable, ": does not answer"))))
+			p.print(0, join(inked(strong, "host "), text(h.Name+given(h.Unreachable, ": cannot be read"))))
 		}
 		p.mapHost(h, g, rest[:len(h.GPUs)], name)
 		rest = rest[len(h.GPUs):]

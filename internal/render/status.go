@@ -20,7 +20,7 @@ func (v StatusView) draw(p *page) {
 		p.lead(0, strong, "host", hostWords(h))
 		p.statusDrift(f.Drift, resource.GPU{Host: h.Name})
 		if h.Unreachable != "" {
-			p.lead(4, drifted, "not read:", h.Unreachable)
+			p.lead(4, drifted, "not read:", prose.Stop(h.Unreachable))
 		}
 		for _, g := range h.GPUs {
 			p.gap()
@@ -149,6 +149,9 @@ func (p *page) statusSummary(v fleet) {
 		words = "No session"
 	case running < all:
 		words = fmt.Sprintf("%s, %d running", prose.Count(all, "session"), running)
+	}
+	if unknown := count(v.states, func(state string) bool { return state == stateUnknown }); unknown > 0 {
+		words += fmt.Sprintf(", %d unknown", unknown)
 	}
 	words += given(unfinished, fmt.Sprintf(", %d unfinished", unfinished)) +
 		given(missing, fmt.Sprintf(", %d missing since a run was interrupted", missing))

@@ -111,7 +111,7 @@ func Candidates(intent *config.Intent, live resource.Live) map[string][]string {
 			}
 			if slices.ContainsFunc(intent.Sessions, func(s config.Session) bool {
 				want, ok := r.request(s)
-				return ok && s.Host == host.Name && (want.GPU == "" || want.GPU == g.UUID)
+				return ok && s.MayBeOn(host.Name) && (want.GPU == "" || want.GPU == g.UUID)
 			}) {
 				all[host.Name] = append(all[host.Name], g.UUID)
 			}

@@ -18,10 +18,12 @@ func Spread(intent *config.Intent, prior resource.Prior, live resource.Live, sco
 	var open []*config.Session
 	for i := range intent.Sessions {
 		s := &intent.Sessions[i]
-		if s.Hosts == nil || scope.Left[s.Address] {
+		if s.Hosts == nil {
 			continue
 		}
-		s.Host = ""
+		if s.Host = ""; scope.Left[s.Address] { // an earlier round may have chosen one
+			continue
+		}
 		if was, made := prior.Session(s.Address); made {
 			s.Host = ignoring(*s, was).Host // of ignore_changes
 			if slices.Contains(s.Hosts, was.Slice.Host) {
@@ -42,11 +44,8 @@ func Spread(intent *config.Intent, prior resource.Prior, live resource.Live, sco
 	}
 	for _, s := range open {
 		at, placed := slices.BinarySearchFunc(result.Placed, s.Address, func(p place.Placed, a resource.Address) int { return p.Address.Compare(a) })
-		switch {
-		case placed:
+		if placed {
 			s.Host = result.Placed[at].Slice.Host
-		case s.Host == "":
-			s.Host = s.Hosts[0] // the plan ends with the error
 		}
 	}
 	return diags
@@ -56,6 +55,11 @@ func Spread(intent *config.Intent, prior resource.Prior, live resource.Live, sco
 func spreading(intent *config.Intent, prior resource.Prior, live resource.Live, scope Scope) (place.Result, hcl.Diagnostics) {
 	all := *intent
 	all.Sessions = slices.Clone(intent.Sessions)
+	for i := range all.Sessions {
+		if s := &all.Sessions[i]; s.Host == "" {
+			permitting(intent, s)
+		}
+	}
 	r := resolver{intent: &all, prior: prior, placements: prior.Placements(), live: live, scope: scope}
 	r.gpus()
 	r.permit()
@@ -69,6 +73,38 @@ func spreading(intent *config.Intent, prior resource.Prior, live resource.Live, 
 		return slices.ContainsFunc(refused.Addresses, func(a resource.Address) bool { s := all.Session(a); return s != nil && s.Host == "" })
 	})})
 	return result, r.diags
+}
+
+// permitting limits a session to the hosts that permit how it shares a GPU. Where that is left to the hosts, it is those that
+// permit everything, or else those that permit what the first one does.
+func permitting(intent *config.Intent, s *config.Session) {
+	asked := s.Sharing
+	if s.Slice != "" && asked == resource.SharingAuto {
+		asked = resource.SharingMIG
+	}
+	type permitted struct {
+		host string
+		as   resource.Sharing
+	}
+	var may []permitted
+	for _, name := range s.Hosts {
+		switch h := intent.Host(name); {
+		case h == nil:
+		case asked == resource.SharingAuto:
+			may = append(may, permitted{name, h.Unsaid(*s)})
+		case len(h.Sharing) == 0 || slices.Contains(h.Sharing, asked):
+			may = append(may, permitted{name, asked})
+		}
+	}
+	if len(may) == 0 {
+		return // it is refused
+	}
+	common := may[0].as
+	if slices.ContainsFunc(may, func(one permitted) bool { return one.as == asked }) {
+		common = asked
+	}
+	may = prose.Only(may, func(one permitted) bool { return one.as == common })
+	s.Hosts, s.Sharing = prose.Each(may, func(one permitted) string { return one.host }), common
 }
 
 // movable are the sessions that have no room on their hosts any more, for which another host may have it.

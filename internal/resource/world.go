@@ -143,8 +143,9 @@ type Host struct {
 	Silent    string  `json:"silent,omitempty"`    // why the sessions could not be read: they are as the state has them
 
 	// Unreachable is why nothing of a host on another machine could be read: it has no GPUs, and its sessions are as the
-	// state has them.
+	// state has them. Remedy is what to do.
 	Unreachable string `json:"unreachable,omitempty"`
+	Remedy      string `json:"remedy,omitempty"`
 
 	GPUs      []GPU      `json:"gpus"`
 	Unusable  []Unusable `json:"unusable,omitempty"` // GPUs that do not answer
@@ -245,23 +246,30 @@ func KeyElsewhere(host, key string) string {
 // Unreachable reports whether nothing of a host could be read.
 func (l Live) Unreachable(host string) bool { return l.host(host).Unreachable != "" }
 
-// NoAnswer is the error of a host that could not be read.
-func (l Live) NoAnswer(host string) error {
-	return fmt.Errorf("host %s does not answer: %s", host, l.host(host).Unreachable)
+// Unread reports whether the sessions of a host could not be read, or nothing of it.
+func (l Live) Unread(host string) bool {
+	h := l.host(host)
+	return h.Silent != "" || h.Unreachable != ""
 }
 
-// NoAnswers are the errors of all hosts that could not be read; nil without any.
-func (l Live) NoAnswers() (err error) {
+// NotRead is the error of a host of which nothing could be read.
+func (l Live) NotRead(host string) error {
+	h := l.host(host)
+	return prose.Advice{What: fmt.Sprintf("host %s cannot be read: %s", host, h.Unreachable), Fix: h.Remedy}
+}
+
+// Unreached are the errors of all hosts of which nothing could be read; nil without any.
+func (l Live) Unreached() (err error) {
 	for _, h := range l.Hosts {
 		if h.Unreachable != "" {
-			err = errors.Join(err, l.NoAnswer(h.Name))
+			err = errors.Join(err, l.NotRead(h.Name))
 		}
 	}
 	return err
 }
 
-// Reached reports whether all hosts could be read.
-func (l Live) Reached() bool {
+// AllReached reports whether something of each host could be read.
+func (l Live) AllReached() bool {
 	return !slices.ContainsFunc(l.Hosts, func(h Host) bool { return h.Unreachable != "" })
 }
 

@@ -46,14 +46,14 @@ func Glance(ctx context.Context, p *project.Project, o project.Outlook) []diff.D
 
 // mayGlance reports whether a container runs on a GPU and a slice that are as they should be.
 func mayGlance(s resource.PriorSession, o project.Outlook) bool {
-	host, there := o.Live.Host(s.Slice.Host)
+	_, there := o.Live.Host(s.Slice.Host)
 	body, runs := o.Live.Body(s.Slice.Host, s.Runtime, s.ID)
 	readable := !slices.ContainsFunc(s.On(), func(at resource.GPUKey) bool {
 		_, is := o.Live.GPU(at.Host, at.UUID)
 		return !is
 	})
 	own, _ := diff.OwnSlice(s, o.Live)
-	return resource.RuntimeNamed(s.Runtime).RunsPrograms && there && host.Silent == "" && host.Unreachable == "" &&
+	return resource.RuntimeNamed(s.Runtime).RunsPrograms && there && !o.Live.Unread(s.Slice.Host) &&
 		runs && s.Body != nil && body.ID == s.Body.ID && body.State == resource.Running && body.Damaged == "" && readable && (own.UUID == s.SliceID() || s.Slice.Whole())
 }
 

@@ -107,7 +107,6 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 		c := &planned.Diff.Sessions[i]
 		on := gpusOf(*c)
 		gpu := judged(gpus, on)
-		host, _ := live.Host(on[0].Host)
 		why, keys := gpu.why, append([]string{c.Address.String()}, gpu.keys...)
 		switch {
 		case c.Action == diff.NoOp:
@@ -115,7 +114,7 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 				j.Repairs, j.Keys = append(j.Repairs, c.Address), append(j.Keys, gpu.keys...)
 			}
 			continue
-		case host.Silent != "", host.Unreachable != "":
+		case live.Unread(on[0].Host):
 			why = Unread
 		case configured(*c, planned.Diff):
 			j.Changed = append(j.Changed, c.Address)

@@ -25,7 +25,7 @@ var drifts = map[diff.Class]struct {
 	diff.GPUUnusable: {"GPU", "", "leaves what is on it until the GPU answers"},
 	diff.HostRebooted: {"host", "the driver forgets slices, clock locks and power limits over a reboot",
 		"sets the GPUs, creates the slices and starts the sessions again"},
-	diff.HostUnreachable: {"host", "not read: {name}", "leaves what is on it until it answers"},
+	diff.HostUnreachable: {"host", "not read: {name}", "leaves what is on it until it can be read"},
 	diff.EngineSilent:    {"container engine", "sessions were not read: {name}", "is refused until the engine answers"},
 	diff.ClockLock:       {"", possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver", ""},
 	diff.SliceMissing:    {"slice", possibly + "nvidia-smi mig -dgi, or a reboot", "creates the slice again, and {recreates}"},

@@ -107,7 +107,7 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 		o.Prior = salvage.Regained(o.Prior, o.Live)
 	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
-	scope, err := p.scope(aim, prior)
+	scope, err := p.scope(aim, prior, o.Live)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,15 +120,6 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 		}
 		maps.DeleteFunc(options.Ending, func(a resource.Address, _ resource.Expired) bool { return scope.Left[a] })
 	}
-	if err := p.leaveUnreachable(scope, aim, prior, o.Live); err != nil {
-		return nil, nil, err
-	}
-	silent := p.unreachableHosts(prior, o.Live)
-	if aim.Goal == AsConfigured {
-		if wrong := resolve.Spread(p.Intent, prior, o.Live, scope); wrong.HasErrors() {
-			return p.Intent, slices.Concat(diags, wrong, silent), nil
-		}
-	}
 	options.AbandonBaseline, options.Moved, options.Forgets = aim.AbandonBaseline, moved, resolve.Forgotten(p.Intent, prior)
 	options.Left, options.Replace = scope.Left, scope.Replace
 	var (
@@ -137,12 +128,16 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 		desired resource.Desired
 		key     string // of a state that does not exist yet
 	)
+	if aim.Goal != NothingLeft {
+		options.Down = resolve.Down(p.Intent, prior)
+	}
+	silent := p.unreachableHosts(prior, o.Live)
 	if aim.Goal == AsConfigured {
 		prior, begin, wrong = p.imports(ctx, prior, o.Live, &options)
 		diags = append(diags, wrong...)
-	}
-	if aim.Goal != NothingLeft {
-		options.Down = resolve.Down(p.Intent, prior)
+		if wrong = resolve.Spread(p.Intent, prior, o.Live, scope.Without(options.Down)); wrong.HasErrors() {
+			return p.Intent, slices.Concat(diags, wrong, silent), nil
+		}
 	}
 	intent := resolve.WithoutDown(p.Intent, options.Down)
 	if aim.removes() {
@@ -231,7 +226,7 @@ func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
 }
 
 // scope finds the sessions that an aim names, in the configuration and in the state.
-func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
+func (p *Project) scope(aim Aim, prior resource.Prior, live resource.Live) (resolve.Scope, error) {
 	all := append(p.Addresses(), prior.Addresses()...)
 	slices.SortFunc(all, resource.Address.Compare)
 	all = slices.Compact(all)
@@ -269,7 +264,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 		}
 		scope.Replace[a] = true
 	}
-	return scope, nil
+	return scope, p.leaveUnreachable(scope, aim, prior, live)
 }
 
 // sameFile reports whether two paths lead to the same file, also one of a symbolic link.

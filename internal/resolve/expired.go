@@ -78,6 +78,9 @@ func Past(intent *config.Intent, changes []diff.SessionChange, prior resource.Pr
 // it, since it covers sensitive values.
 func blockHash(s config.Session, key string) string {
 	s.Address = resource.Address{}
+	if s.Hosts != nil { // cosplay chooses
+		s.Host, s.Hosts = "", nil
+	}
 	gpu := ""
 	if s.GPU != nil {
 		gpu, s.GPU = s.GPU.String(), nil

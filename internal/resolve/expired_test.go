@@ -69,3 +69,30 @@ func TestDown(t *testing.T) {
 		t.Error("it stays down after an extension")
 	}
 }
+
+// TestDownAnywhere: the host that cosplay has chosen for an expired session is no change of its block.
+func TestDownAnywhere(t *testing.T) {
+	const text = `host "x" { simulate = "1 x h200" }
+host "y" { simulate = "1 x h200" }
+session "a" {
+  target = "2060"
+  ttl    = "8h"
+}
+`
+	load := func(text string) *config.Intent {
+		intent, diags := config.Load(map[string][]byte{"x.hcl": []byte(text)}, config.Options{Dir: "/project", Target: catalog.Target, Simulate: func(string) error { return nil }})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		return intent
+	}
+	a, prior, chosen := resource.One("a"), resource.Prior{Key: "k"}, load(text)
+	chosen.Sessions[0].Host = "y"
+	prior = prior.Expire(resolve.Expired(chosen, prior, a, resource.End{At: 100, Why: "ttl"}))
+	if !resolve.Down(load(text), prior)[a] {
+		t.Error("it comes up again")
+	}
+	if resolve.Down(load(strings.ReplaceAll(text, "8h", "9h")), prior)[a] {
+		t.Error("it stays down although its block was edited")
+	}
+}

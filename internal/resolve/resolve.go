@@ -45,6 +45,13 @@ type Scope struct {
 	There     func(host, path string) string  // a path of the configuration on the machine of a host; nil where all are this one
 }
 
+// Without is the scope without some sessions.
+func (s Scope) Without(sessions map[resource.Address]bool) Scope {
+	s.Left = maps.Clone(s.Left)
+	maps.Copy(s.Left, sessions)
+	return s
+}
+
 type resolver struct {
 	intent     *config.Intent
 	person     Person

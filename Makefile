@@ -95,13 +95,15 @@ format-check: ## check the format of Go files, and of C files where clang-format
 	@if [ -n "$(CLANG_FORMAT)" ]; then $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); \
 	  else echo "clang-format 14 is not installed: the C files are not checked"; test -z "$$CI"; fi
 
-check: lib format-check ## what must pass before a commit: format, vet, lint, tests
+# The client for a Mac is checked while the tests run, which often wait.
+check: build format-check ## what must pass before a commit: format, vet, lint, tests
 	$(GO) vet ./...
 	@$(MAKE) --no-print-directory lint
-	@$(with_judge); $(with_images); \
-	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat))
+	@scripts/check-cross $(BIN) >bin/check-cross.log 2>&1 & cross=$$!; $(with_judge); $(with_images); \
+	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat)); status=$$?; \
+	  wait $$cross || status=1; cat bin/check-cross.log; exit $$status
 
-	@$(MAKE) --no-print-directory check-node check-cross
+	@$(MAKE) --no-print-directory check-node
 
 check-cross: build ## build and vet the client for a Mac, and run one without cgo
 	@scripts/check-cross $(BIN)

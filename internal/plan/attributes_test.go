@@ -20,6 +20,7 @@ var values = map[string][2]string{
 	"for_each":   {"", ""}, // another address: a moved block is for that
 	"target":     {`"2060"`, `"1660"`},
 	"host":       {"", `"lab"`},
+	"hosts":      {"", ""}, // excludes host
 	"gpu":        {"", "0"},
 	"fraction":   {"", ""}, // replaces target: TestPlacedAnew
 	"gpus":       {"", ""}, // excludes gpu: TestPlacedAnew
@@ -239,7 +240,7 @@ func TestEveryAttributeSet(t *testing.T) {
 // reference says it of, but for the host, of which this fleet has one.
 func TestPlacedAnew(t *testing.T) {
 	for path, a := range sessionAttributes() {
-		if a.Change != config.Replaces || path == "host" {
+		if a.Change != config.Replaces || path == "host" || path == "hosts" {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {

@@ -3,13 +3,14 @@ package machine
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"os"
+	"slices"
+
 	"cosplay/internal/config"
 	"cosplay/internal/remote"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
-	"fmt"
-	"os"
-	"slices"
 )
 
 // Connect opens a host with the runtimes that its sessions need, and decides which

@@ -1,15 +1,16 @@
 package project
 
 import (
-	"cosplay/internal/prose"
-	"cosplay/internal/resolve"
-	"cosplay/internal/resource"
-	"cosplay/internal/state"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/prose"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+	"cosplay/internal/state"
 )
 
 // unreachable are the sessions on hosts of which nothing could be read, or that can be nowhere else.
@@ -71,8 +72,11 @@ func (p *Project) unreachableHosts(prior resource.Prior, live resource.Live) (di
 		if n := len(prior.Bodies(h.Name)); n > 0 {
 			waits = fmt.Sprintf("%s of the project there %s.", prose.Count(n, "session"), prose.Choose(n, "is unknown and stays as it is", "are unknown and stay as they are"))
 		}
-		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("host %q cannot be read", h.Name), Subject: c.Ranges.Of("connect"),
-			Detail: fmt.Sprintf("%s %s Fix: %s", prose.Stop(h.Unreachable), waits, h.Remedy)})
+		detail := prose.Stop(h.Unreachable) + " " + waits
+		if h.Remedy != "" {
+			detail += " Fix: " + h.Remedy
+		}
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("host %q cannot be read", h.Name), Subject: c.Ranges.Of("connect"), Detail: detail})
 	}
 	return diags
 }

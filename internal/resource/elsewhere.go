@@ -1,13 +1,14 @@
 package resource
 
 import (
-	"cosplay/internal/prose"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
+
+	"cosplay/internal/prose"
 )
 
 // KeyOn is the key by which a state owns what is on a host.

@@ -88,6 +88,12 @@ func checkIntent(t *testing.T, intent *config.Intent) {
 	}
 	for i, s := range intent.Sessions {
 		boxed, there := hosts[s.Host]
+		if there = there || s.Host == "" && len(s.Hosts) > 0; s.Hosts != nil { // of which cosplay chooses one
+			for _, host := range s.Hosts {
+				_, is := hosts[host]
+				there = there && is
+			}
+		}
 		port := fmt.Sprintf("%s:%d", s.Host, s.Spec.SSH.Port)
 		switch {
 		case !there:

@@ -211,6 +211,14 @@ func openHeredoc(src []byte, name string) (at hcl.Range, open bool) {
 	return at, open
 }
 
+// escapable is a character that %q writes as HCL does.
+func escapable(r rune) rune {
+	if r == utf8.RuneError || r == 0x7f || r < ' ' && !strings.ContainsRune("\t\n\r", r) {
+		return '?'
+	}
+	return r
+}
+
 // otherQuotes are quotes that users type instead of double quotes.
 var otherQuotes = pattern.Of("^(?:'([^'\n]*)'?|`([^`\n]*)`?|[“”„]([^“”\n]*)[“”]?|‘([^’\n]*)’?)")
 
@@ -238,7 +246,7 @@ func (r *reporter) reportCharacter(d *hcl.Diagnostic, src []byte) {
 	quoted, shell := otherQuotes().FindSubmatch(rest), shellName().FindSubmatch(rest)
 	switch {
 	case quoted != nil:
-		r.complain(at, "a text is in double quotes", "Write: %q", bytes.Join(quoted[1:], nil)) // one of them
+		r.complain(at, "a text is in double quotes", "Write: %q", bytes.Map(escapable, bytes.Join(quoted[1:], nil))) // one of them
 	case shell != nil:
 		r.complain(at, "a dollar sign outside of a text",
 			"Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", shell[1], shell[1])

@@ -97,6 +97,12 @@ func (c *connected) left(machine string) string {
 		find . -path ./.cosplay/sim -prune -o -type f -print; ls -d workspace .cosplay/sessions 2>/dev/null; ps ax -o args | grep '[s]leep 4711' || true`)
 }
 
+// hosts are the simulated hosts of a machine, byte for byte, as sums.
+func (c *connected) hosts(machine string) string {
+	c.Helper()
+	return c.over(machine, "cd /home/ada/.local/state/cosplay/remote && sha256sum */*/.cosplay/sim/*/host")
+}
+
 // TestConnect has a project on a laptop whose hosts are two machines behind ssh.
 func TestConnect(t *testing.T) {
 	c := connect(t, "gpu1", "gpu2")
@@ -309,6 +315,8 @@ func TestConnectCut(t *testing.T) {
 		rounds = 200
 	}
 	cut := 0
+	c.run(0, nil, "plan") // which makes the hosts
+	before := map[string]string{"gpu1": c.hosts("gpu1"), "gpu2": c.hosts("gpu2")}
 	for round := range rounds {
 		for _, command := range []string{"apply", "destroy"} {
 			one := c.command(command, "--auto-approve")
@@ -318,17 +326,24 @@ func TestConnectCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Duration(20+random.Intn(600)) * time.Millisecond)
-			switch random.Intn(3) {
-			case 0:
+			hangs := ""
+			switch kind := random.Intn(3); {
+			case round%50 == 49: // in the middle of an answer, until the client gives up
+				hangs = []string{"gpu1", "gpu2"}[random.Intn(2)]
+				c.over(hangs, "pkill -STOP cosplay || true")
+			case kind == 0:
 				_ = one.Process.Kill()
 				c.killSSH()
-			case 1:
+			case kind == 1:
 				c.killSSH()
 			default: // the agents over there
 				c.over([]string{"gpu1", "gpu2"}[random.Intn(2)], "pkill -KILL cosplay || true")
 			}
 			if one.Wait() != nil {
 				cut++
+			}
+			if hangs != "" {
+				c.over(hangs, "pkill -CONT cosplay || true")
 			}
 			for try := 0; ; try++ { // an agent over there may still end its step
 				done, err := c.command(command, "--auto-approve").CombinedOutput()
@@ -343,11 +358,14 @@ func TestConnectCut(t *testing.T) {
 			if command == "apply" {
 				c.run(0, []string{"No changes"}, "plan", "--detailed-exitcode")
 				c.run(0, nil, "drift")
+				if said := c.run(0, []string{"4 sessions, all running; no drift"}, "status"); strings.Contains(said, "foreign") {
+					t.Fatalf("round %d: a slice is there twice:\n%s", round, said)
+				}
 			}
 		}
 		for _, machine := range []string{"gpu1", "gpu2"} {
-			if left := c.left(machine); left != "" {
-				t.Fatalf("round %d: %s has still:\n%s", round, machine, left)
+			if left := c.left(machine); left != "" || c.hosts(machine) != before[machine] {
+				t.Fatalf("round %d: %s is not as it was; files:\n%s", round, machine, left)
 			}
 		}
 	}
@@ -363,8 +381,10 @@ func TestConnectDown(t *testing.T) {
 	c := connect(t, "gpu1", "gpu2")
 	rounds, random := 1, rand.New(rand.NewSource(time.Now().UnixNano()))
 	if os.Getenv("COSPLAY_LONG") != "" {
-		rounds = 100
+		rounds = 40
 	}
+	c.run(0, nil, "plan") // which makes the hosts
+	before := map[string]string{"gpu1": c.hosts("gpu1"), "gpu2": c.hosts("gpu2")}
 	down, lost := filepath.Join(c.dir, "down-gpu2"), 0
 	for round := range rounds {
 		for _, command := range []string{"apply", "destroy"} {
@@ -396,8 +416,8 @@ func TestConnectDown(t *testing.T) {
 			}
 		}
 		for _, machine := range []string{"gpu1", "gpu2"} {
-			if left := c.left(machine); left != "" {
-				t.Fatalf("round %d: %s has still:\n%s", round, machine, left)
+			if left := c.left(machine); left != "" || c.hosts(machine) != before[machine] {
+				t.Fatalf("round %d: %s is not as it was; files:\n%s", round, machine, left)
 			}
 		}
 	}

@@ -162,8 +162,11 @@ func (o planOptions) run(ctx context.Context, inv *invocation) error {
 		err = cmp.Or(err, watch.Fleet(p.Project, outlook, Version).WriteFile(metrics))
 	}
 	err = cmp.Or(err, exitIf(o.detailed && o.differs(outlook.Plan.Diff), exitChanges))
-	if err == nil && o.detailed && o.refreshOnly {
-		err = outlook.Live.Unreached() // a plan has warned of them
+	if unreached := outlook.Live.Unreached(); o.detailed && o.refreshOnly && unreached != nil { // a plan has warned of them
+		if err == nil {
+			return unreached
+		}
+		inv.report(unreached)
 	}
 	return cmp.Or(err, exitIf(o.detailed && !outlook.Live.AllReached(), exitError))
 }

@@ -23,6 +23,7 @@ import (
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 	_ "cosplay/internal/runtime/all" // the registered runtimes
+	"cosplay/internal/shared"
 	"cosplay/internal/sim"
 	"cosplay/internal/state"
 )
@@ -264,6 +265,16 @@ func (h *Host) For(owner resource.Owner) runtime.Host {
 }
 
 func (h *Host) folder(d runtime.Driver) string { return h.Folders + d.FolderSuffix }
+
+// RemoveShared removes what sessions shared from folders without a session. Of another machine, a later Unprepare can do it, too.
+func (h *Host) RemoveShared() {
+	if h.remote != nil {
+		_ = h.remote.Tidy(context.Background())
+	}
+	for _, folder := range h.SessionFolders() {
+		shared.Remove(folder)
+	}
+}
 
 // SessionFolders are where the runtimes keep the files of the host's sessions.
 func (h *Host) SessionFolders() []string {

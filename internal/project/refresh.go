@@ -22,7 +22,6 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
-	"cosplay/internal/shared"
 )
 
 // RecoveryWait is how long a command waits for a run under way, or for the last step of a
@@ -234,9 +233,7 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 // the last session, and not that.
 func (l *Fleet) RemoveShared() {
 	for _, h := range l.Machine.Hosts() {
-		for _, folder := range h.SessionFolders() {
-			shared.Remove(folder)
-		}
+		h.RemoveShared()
 	}
 }
 

@@ -59,6 +59,13 @@ func (m Machine) Place(ctx context.Context) (Place, error) {
 	return *a.Place, nil
 }
 
+// Tidy removes what sessions shared from folders without a session. A run that was interrupted may have removed the last
+// session, and not that.
+func (m Machine) Tidy(ctx context.Context) error {
+	_, err := m.ask(ctx, question{Op: opTidy})
+	return err
+}
+
 func (r Runtime) ask(ctx context.Context, q question) (answer, error) {
 	q.Runtime, q.Owner = r.Name, r.Owner
 	return r.Machine.ask(ctx, q)

@@ -17,6 +17,7 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/shared"
 )
 
 // fake is a runtime over there that notes what it is asked, and answers with what a host can have.
@@ -211,5 +212,34 @@ func TestForeignQuestions(t *testing.T) {
 	}
 	if code, err := (Runtime{Machine: Machine{Ask: r.Ask, Run: func(string, bool) []string { return []string{"true"} }}}).Exec(ctx, "a", runtime.Program{}, runtime.Streams{}); err == nil || code != 1 {
 		t.Errorf("a program whose outcome is not known ended with %d, %v", code, err)
+	}
+}
+
+// TestTidy: what sessions shared is removed where there is no session, with the folders of the project; nothing else is.
+func TestTidy(t *testing.T) {
+	root := t.TempDir()
+	project := filepath.Join(root, "key", "gpu1")
+	sessions := filepath.Join(project, "sessions", "default", "gpu1")
+	s := Server{Root: root, Programs: filepath.Join(project, "programs"), Place: Place{Folders: sessions, Sessions: []string{sessions}, Workspace: filepath.Join(project, "workspace")}}
+	m := Machine{Ask: func(_ context.Context, q []byte, _ time.Duration) ([]byte, error) { return s.Answer(q) }}
+	left := filepath.Join(sessions, shared.Dir, "libnvidia-ml.so.1-1")
+	for _, session := range []string{"worker-0", ""} {
+		folder := filepath.Join(sessions, session)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(left), 0o700), os.MkdirAll(folder, 0o700), os.WriteFile(left, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Tidy(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := os.Stat(left)
+		if there := err == nil; there != (session != "") {
+			t.Errorf("with the session %q, the shared files: %v", session, err)
+		}
+		if session != "" {
+			_ = os.Remove(folder)
+		}
+	}
+	if entries, _ := os.ReadDir(root); len(entries) > 0 {
+		t.Errorf("the project has still %v", entries)
 	}
 }

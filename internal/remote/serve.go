@@ -14,6 +14,7 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/shared"
 )
 
 // Server answers the questions of a client on another machine, about one host of its configuration.
@@ -96,6 +97,12 @@ func (s Server) answer(ctx context.Context, q question) (a answer, err error) {
 	switch q.Op {
 	case opPlace:
 		return answer{Place: &s.Place}, nil
+	case opTidy:
+		for _, folder := range s.Place.Sessions {
+			shared.Remove(folder)
+		}
+		s.tidy()
+		return a, nil
 	case opReaddress:
 		return a, s.Readdress(q.Runtime, q.IDs[0], q.Owner, q.Session.Address)
 	case opProgram:

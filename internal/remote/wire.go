@@ -63,6 +63,7 @@ const (
 	opOffered   = "offered"
 	opLeftovers = "leftovers"
 	opStranger  = "stranger"
+	opTidy      = "tidy"    // removes what sessions shared, where there are none
 	opProgram   = "program" // keeps a program, or what else has streams, for Run
 	opSignal    = "signal"  // to that program
 	opOutcome   = "outcome" // of that program

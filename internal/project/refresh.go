@@ -70,6 +70,9 @@ func (p *Project) FoldJournal(ctx context.Context) (resource.Prior, resource.Liv
 	if p.Unfinished() {
 		prior, err = p.recover(prior, live)
 	}
+	if len(prior.Sessions) == 0 && err == nil { // a run that lost a machine may have settled its last removal
+		p.RemoveShared()
+	}
 	return apply.Reconsider(prior, live), live, err
 }
 

@@ -402,3 +402,19 @@ func TestByReboot(t *testing.T) {
 		t.Errorf("not explained: %s of %d", got, len(d))
 	}
 }
+
+// TestUnreachable: of a host that cannot be read nothing is drift but the host, for information, and no GPU is given back, also
+// one without a session.
+func TestUnreachable(t *testing.T) {
+	body := resource.Body{ID: "one", Session: "w-0", Host: "far", Runtime: "process", State: resource.Running, Hash: "hash"}
+	prior := resource.Prior{Lineage: "l", BootIDs: map[string]string{"far": "boot"},
+		GPUs: []resource.PriorGPU{{Host: "far", UUID: "GPU-0", Applied: resource.Settings{}.With(resource.MIGMode, resource.On)}, {Host: "far", UUID: "GPU-1"}},
+		Sessions: []resource.PriorSession{{Handle: &resource.Handle{UUID: "MIG-0"}, Body: &body, Session: resource.Session{Address: resource.Nth("w", 0), ID: "w-0", Runtime: "process",
+			Slice: resource.Slice{Host: "far", GPU: "GPU-0", Profile: "1g.18gb", Size: 1}}}}}
+	live := resource.Live{Hosts: []resource.Host{{Name: "far", BootID: "boot", Bodies: prior.Bodies("far"), Unreachable: "no route"}}}
+	left := map[resource.Address]bool{resource.Nth("w", 0): true}
+	d := diff.Compare(resource.Desired{Sessions: []resource.Session{prior.Sessions[0].Session}}, prior, live, diff.Options{Left: left})
+	if d.Changes() || d.NotAsApplied() || len(d.Drift) != 1 || d.Drift[0].Class != diff.HostUnreachable || !d.Drift[0].Informational {
+		t.Errorf("drift %+v, GPUs %+v, sessions %+v", d.Drift, d.GPUs, d.Sessions)
+	}
+}

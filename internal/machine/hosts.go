@@ -266,10 +266,10 @@ func (h *Host) For(owner resource.Owner) runtime.Host {
 
 func (h *Host) folder(d runtime.Driver) string { return h.Folders + d.FolderSuffix }
 
-// RemoveShared removes what sessions shared from folders without a session. Of another machine, a later Unprepare can do it, too.
+// RemoveShared removes what sessions shared from folders without a session.
 func (h *Host) RemoveShared() {
 	if h.remote != nil {
-		_ = h.remote.Tidy(context.Background())
+		_ = h.remote.Tidy(context.Background()) // the next command tries again
 	}
 	for _, folder := range h.SessionFolders() {
 		shared.Remove(folder)

@@ -181,6 +181,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 		return result, fmt.Errorf("%w; %s has what was done, and the next command adds it to the state", err, p.Store.JournalPath())
 	}
 	p.forgetActivity(result.Prior)
+	p.RemoveShared(result.Prior)
 	if err := p.Readdress(result.Prior, moves(planned.Steps, func(s plan.Step) *plan.OpJSON { return &s.Do })); err != nil {
 		return result, err
 	}

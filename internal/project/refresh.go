@@ -70,8 +70,8 @@ func (p *Project) FoldJournal(ctx context.Context) (resource.Prior, resource.Liv
 	if p.Unfinished() {
 		prior, err = p.recover(prior, live)
 	}
-	if len(prior.Sessions) == 0 && err == nil { // a run that lost a machine may have settled its last removal
-		p.RemoveShared()
+	if err == nil {
+		p.RemoveShared(prior)
 	}
 	return apply.Reconsider(prior, live), live, err
 }
@@ -228,15 +228,17 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	if err := p.Readdress(prior, moves(entries, func(e apply.Entry) *plan.OpJSON { return e.Op })); err != nil {
 		return prior, err
 	}
-	p.RemoveShared()
 	return prior, durable.Remove(p.Store.JournalPath())
 }
 
-// RemoveShared removes what sessions shared from folders without a session. A run that was interrupted may have removed
-// the last session, and not that.
-func (l *Fleet) RemoveShared() {
-	for _, h := range l.Machine.Hosts() {
-		h.RemoveShared()
+// RemoveShared removes what sessions shared from folders without a session. A run that was interrupted, or has lost a machine,
+// may have removed the last session, and not that. A machine is asked only where the state has no session on it.
+func (l *Fleet) RemoveShared(prior resource.Prior) {
+	for name, h := range l.Machine.Hosts() {
+		held := slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool { return s.Slice.Host == name })
+		if !held || !l.Machine.Elsewhere(h.Config) {
+			h.RemoveShared()
+		}
 	}
 }
 

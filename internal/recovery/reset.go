@@ -322,7 +322,7 @@ func Settle(p *project.Project, r *Reset, all []Done) (aside []string, left bool
 	if r.options.Holder != "" || r.State.unclear && len(r.Failures) > 0 {
 		return nil, false, nil
 	}
-	p.RemoveShared()
+	p.RemoveShared(resource.Prior{})
 	main := all[len(all)-1]
 	remaining := join(main.Result.Prior, main.Round.rest)
 	if aside, err = p.Store.SetAside("reset"); err != nil {

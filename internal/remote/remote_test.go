@@ -1,18 +1,24 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
+	"cosplay/internal/plan"
 	"cosplay/internal/preflight"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -27,6 +33,7 @@ type fake struct {
 	prepared resource.Session
 	given    resource.Handle
 	ran      runtime.Program
+	removed  map[string]bool
 	failure  error
 }
 
@@ -53,8 +60,8 @@ func (f *fake) Interior(resource.PriorSession) (runtime.Interior, error) {
 	return runtime.Interior{Who: "/w", UsageFile: "/u", Folder: "/etc"}, nil
 }
 func (f *fake) Survey(context.Context) (runtime.Survey, error) {
-	return runtime.Survey{Check: func(_ context.Context, s resource.Session, _ map[string]bool) []preflight.Problem {
-		f.prepared = s
+	return runtime.Survey{Check: func(_ context.Context, s resource.Session, removed map[string]bool) []preflight.Problem {
+		f.prepared, f.removed = s, removed
 		return []preflight.Problem{{Attribute: "workspace", Summary: "no", Warning: true, Advice: prose.Advice{What: "w", Fix: "f"}}}
 	}}, nil
 }
@@ -97,7 +104,7 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("usage %+v, %v", usage, err)
 	}
 	survey, _ := r.Survey(ctx)
-	if problems := survey.Check(ctx, whole, nil); len(problems) != 1 || problems[0].Fix != "f" || !problems[0].Warning || f.prepared.Secret["TOKEN"] != "x" {
+	if problems := survey.Check(ctx, whole, map[string]bool{"old": true}); len(problems) != 1 || !f.removed["old"] || problems[0].Fix != "f" || !problems[0].Warning || f.prepared.Secret["TOKEN"] != "x" {
 		t.Errorf("problems %+v of %+v", problems, f.prepared)
 	}
 	if in, err := r.Interior(resource.PriorSession{Session: whole}); err != nil || in.Who != "/w" || in.UsageFile == "" || in.Folder != "" || in.User == nil || in.User.Name != "ada" {
@@ -241,5 +248,123 @@ func TestTidy(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(root); len(entries) > 0 {
 		t.Errorf("the project has still %v", entries)
+	}
+}
+
+// TestInputThatGoesOn: a program ends although its input does not, which is no file.
+func TestInputThatGoesOn(t *testing.T) {
+	_, _, r := pair(t)
+	in, end := io.Pipe()
+	defer end.Close()
+	r.Run = func(string, bool) []string { return []string{"true"} }
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Exec(ctx, "worker-0", runtime.Program{}, runtime.Streams{In: in, Out: io.Discard, Err: io.Discard})
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err == nil { // it has no outcome
+			t.Error("a program that did not run has ended well")
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for its input")
+	}
+}
+
+// engine is a fake whose sessions are containers.
+type engine struct{ *fake }
+
+func (e engine) Inspect(context.Context) (resource.Engine, error) {
+	return resource.Engine{Name: "Docker 28", Images: map[string]string{"one": "sha256:1"}}, e.failure
+}
+func (e engine) Reaches() error { return e.failure }
+func (e engine) Offered(_ context.Context, name string) (string, error) {
+	return name + "@sha256:2", e.failure
+}
+func (e engine) Stop(context.Context, string) error { return e.failure }
+func (e engine) Start(_ context.Context, s resource.Session) (resource.Body, error) {
+	e.prepared = s
+	return theBody, e.failure
+}
+func (e engine) Leftovers(_ context.Context, listed []resource.Body, known []string) ([]resource.Body, error) {
+	return append(listed, resource.Body{Session: known[0]}), e.failure
+}
+func (e engine) Stranger(_ context.Context, ref string) (*resource.Body, string, string, string, error) {
+	return &resource.Body{ID: ref}, "name", "lineage", "gpu1", e.failure
+}
+func (e engine) Ensure(_ context.Context, image string, how plan.ImageSource, say func(string)) error {
+	say(fmt.Sprint(how, " ", image))
+	say("done")
+	return e.failure
+}
+func (e engine) Logs(_ context.Context, session string, o runtime.LogOptions, out, err io.Writer) error {
+	fmt.Fprint(out, session, " ", o.Tail)
+	fmt.Fprint(err, "warning")
+	return e.failure
+}
+
+// TestContainers: what an engine over there is asked arrives whole, with its errors; what it prints comes line by line; and a
+// runtime without an engine says that it cannot.
+func TestContainers(t *testing.T) {
+	f, s, r := pair(t)
+	s.Open = func(string, resource.Owner) (runtime.Runtime, error) { return engine{f}, nil }
+	c := Containers{Runtime: r}
+	c.Ask = func(_ context.Context, q []byte, _ time.Duration) ([]byte, error) { return s.Answer(q) }
+	if e, err := c.Inspect(ctx); err != nil || e.Images["one"] != "sha256:1" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if image, err := c.Offered(ctx, "one"); err != nil || image != "one@sha256:2" {
+		t.Errorf("offered %q, %v", image, err)
+	}
+	if b, err := c.Start(ctx, whole); err != nil || !reflect.DeepEqual(b, theBody) || f.prepared.Secret["TOKEN"] != "x" {
+		t.Errorf("started %+v, %v", b, err)
+	}
+	if all, err := c.Leftovers(ctx, []resource.Body{theBody}, []string{"worker-1"}); err != nil || len(all) != 2 || !reflect.DeepEqual(all[0], theBody) || all[1].Session != "worker-1" {
+		t.Errorf("leftovers %+v, %v", all, err)
+	}
+	if b, name, lineage, host, err := c.Stranger(ctx, "ref"); err != nil || b.ID != "ref" || name != "name" || lineage != "lineage" || host != "gpu1" {
+		t.Errorf("stranger %+v, %s, %s, %s, %v", b, name, lineage, host, err)
+	}
+	// What has streams runs as a program, which the client starts by ssh.
+	for _, failure := range []error{nil, errors.New("no such image")} {
+		f.failure = failure
+		var said []string
+		var out, complaints bytes.Buffer
+		started := func(q question) error {
+			q.Op, q.Runtime = opProgram, "process"
+			text, err := json.Marshal(q)
+			if err == nil {
+				text, err = s.Answer(text)
+			}
+			var a answer
+			if err = errors.Join(err, json.Unmarshal(text, &a)); err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Start(ctx, a.Program, runtime.Streams{Out: io.MultiWriter(&out, &lines{say: func(line string) { said = append(said, line) }}), Err: &complaints})
+			kept, outcome := s.outcome(a.Program)
+			if err = errors.Join(err, outcome); err != nil {
+				t.Fatal(err)
+			}
+			if kept.Error.What == "" {
+				return nil
+			}
+			return kept.Error
+		}
+		if err := started(question{Image: "one", How: plan.PullImage}); (err != nil) != (failure != nil) || !slices.Equal(said, []string{fmt.Sprint(plan.PullImage, " one"), "done"}) {
+			t.Errorf("said %q, %v", said, err)
+		}
+		out.Reset()
+		if err := started(question{IDs: []string{"worker-0"}, Logs: &runtime.LogOptions{Tail: "5"}}); (err != nil) != (failure != nil) || out.String() != "worker-0 5" || complaints.String() != "warning" {
+			t.Errorf("logs %q and %q, %v", out.String(), complaints.String(), err)
+		}
+		complaints.Reset()
+		if err := errors.Join(c.Reaches(), c.Stop(ctx, "worker-0"), c.Connect(ctx)); (err != nil) != (failure != nil) {
+			t.Errorf("%v", err)
+		}
+	}
+	plain := Containers{Runtime: r} // of a runtime without an engine
+	if _, err := plain.Inspect(ctx); err == nil || plain.Reaches() == nil || plain.Stop(ctx, "worker-0") == nil {
+		t.Error("a runtime without an engine answers for one")
 	}
 }

@@ -93,7 +93,7 @@ func (r *resolver) requests() {
 		}
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
 		if s.Host == "" {
-			request.Hosts = prose.Only(s.Hosts, func(host string) bool { return !r.live.Unreachable(host) })
+			request.Hosts = s.Hosts // one that cannot be read has no GPUs
 		}
 		if made && (was.Request.Equal(want) || suits(was, want)) && r.stays(was) && !r.scope.Replace[s.Address] {
 			kept := was.Slice

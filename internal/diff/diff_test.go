@@ -417,4 +417,8 @@ func TestUnreachable(t *testing.T) {
 	if d.Changes() || d.NotAsApplied() || len(d.Drift) != 1 || d.Drift[0].Class != diff.HostUnreachable || !d.Drift[0].Informational {
 		t.Errorf("drift %+v, GPUs %+v, sessions %+v", d.Drift, d.GPUs, d.Sessions)
 	}
+	prior.Sessions = nil
+	if d := diff.Compare(resource.Desired{}, prior, live, diff.Options{}); d.Changes() || len(d.GPUs) > 0 {
+		t.Errorf("GPUs %+v", d.GPUs)
+	}
 }

@@ -278,6 +278,9 @@ type engine struct{ *fake }
 func (e engine) Inspect(context.Context) (resource.Engine, error) {
 	return resource.Engine{Name: "Docker 28", Images: map[string]string{"one": "sha256:1"}}, e.failure
 }
+func (e engine) Interior(resource.PriorSession) (runtime.Interior, error) {
+	return runtime.Interior{OwnRoot: true}, nil
+}
 func (e engine) Reaches() error { return e.failure }
 func (e engine) Offered(_ context.Context, name string) (string, error) {
 	return name + "@sha256:2", e.failure
@@ -325,6 +328,9 @@ func TestContainers(t *testing.T) {
 	}
 	if b, name, lineage, host, err := c.Stranger(ctx, "ref"); err != nil || b.ID != "ref" || name != "name" || lineage != "lineage" || host != "gpu1" {
 		t.Errorf("stranger %+v, %s, %s, %s, %v", b, name, lineage, host, err)
+	}
+	if in, err := c.Interior(resource.PriorSession{Session: whole}); err != nil || in.User != nil {
+		t.Errorf("the user in a container is that of the container, not %+v: %v", in.User, err)
 	}
 	// What has streams runs as a program, which the client starts by ssh.
 	for _, failure := range []error{nil, errors.New("no such image")} {

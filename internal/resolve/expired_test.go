@@ -10,6 +10,16 @@ import (
 	"cosplay/internal/resource"
 )
 
+// load reads a configuration.
+func load(t *testing.T, text string) *config.Intent {
+	t.Helper()
+	intent, diags := config.Load(map[string][]byte{"x.hcl": []byte(text)}, config.Options{Dir: "/project", Target: catalog.Target, Simulate: func(string) error { return nil }})
+	if diags.HasErrors() {
+		t.Fatalf("%v\n%s", diags, text)
+	}
+	return intent
+}
+
 // TestDown: an expired session stays down while its block says the same, wherever it is; any other value, also a
 // sensitive one, or an extension brings it up.
 func TestDown(t *testing.T) {
@@ -19,16 +29,9 @@ func TestDown(t *testing.T) {
   env    = { SEED = 1, TOKEN = sensitive("abc") }
 }
 `
-	load := func(text string) *config.Intent {
-		intent, diags := config.Load(map[string][]byte{"x.hcl": []byte(text)}, config.Options{Dir: "/project", Target: catalog.Target, Simulate: func(string) error { return nil }})
-		if diags.HasErrors() {
-			t.Fatalf("%v\n%s", diags, text)
-		}
-		return intent
-	}
 	a := resource.One("a")
 	prior := resource.Prior{Key: "k"}
-	record := resolve.Expired(load(text), prior, a, resource.End{At: 100, Why: "ttl"})
+	record := resolve.Expired(load(t, text), prior, a, resource.End{At: 100, Why: "ttl"})
 	if record.At != 100 || record.Why != "ttl" || record.Block == "" {
 		t.Fatalf("%+v", record)
 	}
@@ -55,7 +58,7 @@ func TestDown(t *testing.T) {
 		"another session":    {edited(`"a"`, `"b"`), false},
 		"with a second host": {`host "x" { simulate = "1 x h200" }` + "\n" + text, false},
 	} {
-		intent := load(test.text)
+		intent := load(t, test.text)
 		down := resolve.Down(intent, prior.Expire(record))
 		if down[a] != test.down {
 			t.Errorf("%s: down is %v", name, down)
@@ -65,7 +68,7 @@ func TestDown(t *testing.T) {
 		}
 	}
 	record.ExtendedTo = 5000
-	if down := resolve.Down(load(text), prior.Expire(record)); len(down) > 0 {
+	if down := resolve.Down(load(t, text), prior.Expire(record)); len(down) > 0 {
 		t.Error("it stays down after an extension")
 	}
 }
@@ -79,20 +82,13 @@ session "a" {
   ttl    = "8h"
 }
 `
-	load := func(text string) *config.Intent {
-		intent, diags := config.Load(map[string][]byte{"x.hcl": []byte(text)}, config.Options{Dir: "/project", Target: catalog.Target, Simulate: func(string) error { return nil }})
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
-		return intent
-	}
-	a, prior, chosen := resource.One("a"), resource.Prior{Key: "k"}, load(text)
+	a, prior, chosen := resource.One("a"), resource.Prior{Key: "k"}, load(t, text)
 	chosen.Sessions[0].Host = "y"
 	prior = prior.Expire(resolve.Expired(chosen, prior, a, resource.End{At: 100, Why: "ttl"}))
-	if !resolve.Down(load(text), prior)[a] {
+	if !resolve.Down(load(t, text), prior)[a] {
 		t.Error("it comes up again")
 	}
-	if resolve.Down(load(strings.ReplaceAll(text, "8h", "9h")), prior)[a] {
+	if resolve.Down(load(t, strings.ReplaceAll(text, "8h", "9h")), prior)[a] {
 		t.Error("it stays down although its block was edited")
 	}
 }

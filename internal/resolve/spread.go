@@ -24,11 +24,8 @@ func Spread(intent *config.Intent, prior resource.Prior, live resource.Live, sco
 		if s.Host = ""; scope.Left[s.Address] { // an earlier round may have chosen one
 			continue
 		}
-		if was, made := prior.Session(s.Address); made {
-			s.Host = ignoring(*s, was).Host // of ignore_changes
-			if slices.Contains(s.Hosts, was.Slice.Host) {
-				s.Host = was.Slice.Host
-			}
+		if was, made := prior.Session(s.Address); made && slices.Contains(s.Hosts, was.Slice.Host) {
+			s.Host = was.Slice.Host
 		}
 		open = append(open, s)
 	}

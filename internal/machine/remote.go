@@ -150,8 +150,8 @@ const greetAgain = 30 * time.Second
 func (m *Machine) Greet(hosts []config.Host) {
 	var far []*Host
 	for _, c := range hosts {
-		_, opened := m.hosts[c.Name]
-		if !opened && c.Connect != "" && time.Since(m.refused[c.Name].at) > greetAgain {
+		c.Connect = cmp.Or(c.Connect, Elsewhere)
+		if !m.IsOpen(c) && c.Connect != "" && time.Since(m.refused[c.Name].at) > greetAgain {
 			far = append(far, m.host(c))
 		}
 	}

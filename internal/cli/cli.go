@@ -154,7 +154,7 @@ var commandGroups = []struct {
 	{"Core commands:", []func(*invocation) *cobra.Command{
 		initCommand, fmtCommand, validateCommand, planCommand, applyCommand, destroyCommand, driftCommand, watchCommand, manifestsCommand}},
 	{"Inspect:", []func(*invocation) *cobra.Command{
-		statusCommand, psCommand, reportCommand, mapCommand, historyCommand, showCommand, outputCommand, consoleCommand, graphCommand,
+		statusCommand, psCommand, topCommand, reportCommand, mapCommand, historyCommand, showCommand, outputCommand, consoleCommand, graphCommand,
 		stateCommand, importCommand}},
 	{"Sessions:", []func(*invocation) *cobra.Command{
 		runCommand, fitsCommand, sshCommand, execCommand, logsCommand, devicesCommand, stopCommand, startCommand, extendCommand, expireCommand,
@@ -192,7 +192,7 @@ func (inv *invocation) root() *cobra.Command {
 		}
 	}
 	group(root)
-	root.AddCommand(agentCommand(), enterCommand())
+	root.AddCommand(agentCommand(), enterCommand(), guardCommand())
 	for _, name := range laterCommands {
 		root.AddCommand(later(name))
 	}

@@ -19,7 +19,7 @@ import (
 
 // laterCommands and laterFlags are planned: cosplay refuses them by name, not as unknown.
 var (
-	laterCommands = []string{"top", "cp"}
+	laterCommands = []string{"cp"}
 	laterFlags    = []string{"log-level"}
 )
 

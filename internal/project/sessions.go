@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/config"
+	"cosplay/internal/diff"
 	"cosplay/internal/machine"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -66,6 +67,36 @@ func (l *Fleet) runtimes(prior resource.Prior) map[string]map[string]runtime.Run
 // Used is the GPU memory that each session has used so far, of the sessions that count it. What the snapshot has is not
 // read again.
 func (l *Fleet) Used(prior resource.Prior, live resource.Live) map[resource.Address]resource.Use {
+	all := l.counted(prior, live)
+	free(all, ended(all, prior, live))
+	return all
+}
+
+// ended is the memory, in bytes, that the account of a session still has although no program uses its GPU. What a program
+// had that has ended, the next one of the session frees.
+func ended(all map[resource.Address]resource.Use, prior resource.Prior, live resource.Live) map[resource.Address]int64 {
+	found, programs := map[resource.Address]int64{}, diff.ProgramsOf(live)
+	for i := range prior.Sessions {
+		s := &prior.Sessions[i]
+		if now := all[s.Address].NowBytes; now > 0 && programs.Lists(*s) && len(programs.On(*s)) == 0 {
+			found[s.Address] = now
+		}
+	}
+	return found
+}
+
+// free takes the memory of programs that have ended from the uses, unless a use has changed since.
+func free(all map[resource.Address]resource.Use, ended map[resource.Address]int64) {
+	for a, bytes := range ended {
+		if use := all[a]; use.NowBytes == bytes {
+			use.NowBytes = 0
+			all[a] = use
+		}
+	}
+}
+
+// counted is Used with what programs had that have ended.
+func (l *Fleet) counted(prior resource.Prior, live resource.Live) map[resource.Address]resource.Use {
 	all := make(map[resource.Address]resource.Use, len(prior.Sessions))
 	runtimes := sync.OnceValue(func() map[string]map[string]runtime.Runtime { return l.runtimes(prior) })
 	for i := range prior.Sessions {

@@ -42,6 +42,7 @@ var outputs = []output{
 	{"apply", public.Applied{}, "", nil},
 	{"destroy", public.Applied{}, "", nil},
 	{"status", public.Status{}, "", map[string]any{noProject: public.Machine{}}},
+	{"top", public.Top{}, "", nil},
 	{"map", public.Status{}, "", map[string]any{noProject: public.Machine{}}},
 	{"ps", public.Sessions{}, "", map[string]any{noProject: public.Machine{}}},
 	{"history", public.History{}, "", nil},

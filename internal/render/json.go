@@ -17,14 +17,19 @@ import (
 )
 
 // JSON writes a view, or a value of package public, the same way for the same value.
-func JSON(w io.Writer, v any) error {
+func JSON(w io.Writer, v any) error { return encode(w, v, "  ") }
+
+// JSONLine does the same on one line, for commands that write one after another.
+func JSONLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+func encode(w io.Writer, v any, indent string) error {
 	if view, is := v.(View); is {
 		v = view.data()
 	}
 	var text strings.Builder
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
+	e.SetIndent("", indent)
 	if err := e.Encode(v); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func mixed() *world {
 }
 
 func screens() []screen {
-	return slices.Concat(planScreens(), runScreens(), liveScreens(), catalogScreens(), containerScreens(), resetScreens(), verifyScreens(), reportScreens())
+	return slices.Concat(planScreens(), runScreens(), liveScreens(), topScreens(), catalogScreens(), containerScreens(), resetScreens(), verifyScreens(), reportScreens())
 }
 
 func planScreens() []screen {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"cosplay/catalog"
@@ -138,11 +139,10 @@ func (p *page) orphans(v StatusView) {
 	p.table(t)
 }
 
-// statusSummary counts, and suggests the next command.
-func (p *page) statusSummary(v fleet) {
-	all, missing := len(v.Prior.Sessions), len(v.Prior.Missing)
-	running := count(v.states, func(state string) bool { return state == resource.Running })
-	unfinished := count(v.Prior.Sessions, resource.PriorSession.Incomplete)
+// counts is one line about all sessions.
+func (f fleet) counts() line {
+	all, missing := len(f.Prior.Sessions), len(f.Prior.Missing)
+	running := count(f.states, func(state string) bool { return state == resource.Running })
 	words := prose.Count(all, "session") + ", all running"
 	switch {
 	case all == 0:
@@ -150,28 +150,34 @@ func (p *page) statusSummary(v fleet) {
 	case running < all:
 		words = fmt.Sprintf("%s, %d running", prose.Count(all, "session"), running)
 	}
-	if unknown := count(v.states, func(state string) bool { return state == stateUnknown }); unknown > 0 {
+	if unknown := count(f.states, func(state string) bool { return state == stateUnknown }); unknown > 0 {
 		words += fmt.Sprintf(", %d unknown", unknown)
 	}
+	unfinished := f.unfinished()
 	words += given(unfinished, fmt.Sprintf(", %d unfinished", unfinished)) +
 		given(missing, fmt.Sprintf(", %d missing since a run was interrupted", missing))
-	foreign := -len(v.owners)
-	for _, h := range v.Live.Hosts {
+	foreign := -len(f.owners)
+	for _, h := range f.Live.Hosts {
 		for _, g := range h.GPUs {
 			foreign += len(g.Slices)
 		}
 	}
 	words += given(foreign > 0, "; "+prose.Count(foreign, "foreign slice"))
-	drift := v.drifted()
-	summary := text(words + "; no drift.")
-	if drift > 0 {
-		summary = join(text(words+"; "), inked(drifted, "drift in "+prose.Count(drift, "place")), text("."))
+	if drift := f.drifted(); drift > 0 {
+		return join(text(words+"; "), inked(drifted, "drift in "+prose.Count(drift, "place")), text("."))
 	}
-	p.flow(0, 2, summary)
+	return text(words + "; no drift.")
+}
+
+func (f fleet) unfinished() int { return count(f.Prior.Sessions, resource.PriorSession.Incomplete) }
+
+// statusSummary counts, and suggests the next command.
+func (p *page) statusSummary(v fleet) {
+	p.flow(0, 2, v.counts())
 	switch {
-	case drift > 0:
+	case v.drifted() > 0:
 		p.next(suggest("plan", v.Flags))
-	case unfinished+missing > 0:
+	case v.unfinished()+len(v.Prior.Missing) > 0:
 		p.next(suggest("apply", v.Flags))
 	}
 }
@@ -325,4 +331,21 @@ func (f fleet) work(a resource.Address) *public.Work {
 
 func (v SessionsView) data() any {
 	return public.Sessions{Format: public.V1, Sessions: newFleet(v.StatusView).sessionsJSON()}
+}
+
+// Unchanging is what a status shows that is no reading: it is the same until something has changed.
+func Unchanging(v StatusView) string {
+	v.Used, v.Reports, v.Ends = nil, nil, nil
+	v.Live.Hosts = slices.Clone(v.Live.Hosts)
+	for i := range v.Live.Hosts {
+		h := &v.Live.Hosts[i]
+		h.GPUs = slices.Clone(h.GPUs)
+		for n := range h.GPUs {
+			g := &h.GPUs[n]
+			g.SMClockMHz, g.LowClockReason, g.TemperatureC, g.DrawMW, g.MemoryUsedMiB, g.Processes = 0, false, 0, 0, 0, nil
+		}
+	}
+	var text strings.Builder
+	_ = JSON(&text, v) // a builder takes everything
+	return text.String()
 }

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"cosplay/internal/interrupt"
+	"cosplay/internal/project"
+	"cosplay/internal/prose"
+	"cosplay/internal/render"
+)
+
+type topOptions struct {
+	once     bool
+	interval time.Duration
+	sort     string
+	filter   string
+}
+
+const leastTopInterval = 100 * time.Millisecond
+
+func topCommand(inv *invocation) *cobra.Command {
+	var o topOptions
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show GPUs and sessions as a live table",
+		Long: `Show GPUs and sessions as a live table: GPU memory against its limit, with its peak and the last readings, clock against its lock, power, temperature, and the programs of each session.
+
+Keys: up and down, page up and page down select a session, enter shows it alone with its programs; s sorts by the next column, r reverses; / filters; g shows the GPUs alone; q, escape or Ctrl-C quit.
+
+The memory of sessions is read at each interval; GPUs, states and drift too, unless they are so many that reading them would take more than a hundredth of a processor. Off a terminal it prints one table, as with --once. With --json it writes a line for each reading.
+
+In a folder with neither a configuration nor a state: the GPUs of this machine.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.once, "once", false, "print one table and end")
+	f.DurationVar(&o.interval, "interval", time.Second, "how often to read")
+	f.StringVar(&o.sort, "sort", string(render.BySession), "sort by session, memory, peak, processes or state")
+	f.StringVar(&o.filter, "filter", "", "show the sessions of which the name, target, GPU, slice, host or state contains this `text`")
+	return cmd
+}
+
+func topOrders() []string {
+	return prose.Each(render.TopOrders, func(o render.TopOrder) string { return string(o) })
+}
+
+func (o topOptions) run(ctx context.Context, inv *invocation) error {
+	if o.interval < leastTopInterval {
+		return fmt.Errorf("--interval %s is too short; write at least %s", o.interval, leastTopInterval)
+	}
+	if !slices.Contains(topOrders(), o.sort) {
+		return fmt.Errorf("--sort %s: it takes %s", o.sort, strings.Join(topOrders(), ", "))
+	}
+	read, err := inv.readings()
+	if err != nil {
+		return err
+	}
+	view := render.TopView{Order: render.TopOrder(o.sort), Filter: o.filter}
+	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
+	defer release()
+	done := inv.slow("Reading the hosts")
+	first, err := read(ctx)
+	done()
+	if err != nil {
+		return err
+	}
+	view.Update(first, time.Now())
+	switch {
+	case inv.json:
+		return inv.topLines(ctx, o, view, read)
+	case o.once || !isTerminal(inv.stdout):
+		return inv.print(view)
+	}
+	return inv.topScreen(ctx, o, view, read)
+}
+
+// topLines writes a line for each reading until a signal, or until no program reads them.
+func (inv *invocation) topLines(ctx context.Context, o topOptions, view render.TopView, read func(context.Context) (render.StatusView, error)) error {
+	for {
+		if err := render.JSONLine(inv.Out, view); err != nil || o.once || inv.unread() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(o.interval):
+		}
+		now, err := read(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		view.Update(now, time.Now())
+	}
+}
+
+// readings reads the project again with each call; in a folder without one, this machine.
+func (inv *invocation) readings() (func(context.Context) (render.StatusView, error), error) {
+	p, err := inv.open(forHosts)
+	if none, is := errors.AsType[*project.NoConfigError](err); is && none.Bare {
+		return func(ctx context.Context) (render.StatusView, error) {
+			view, err := inv.machineView(ctx)
+			if err == nil {
+				err = view.Unread
+			}
+			return view.StatusView, err
+		}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	feed, last := project.Feed{Project: p.Project}, render.StatusView{}
+	return func(ctx context.Context) (render.StatusView, error) {
+		r, err := feed.Next(ctx)
+		if err != nil {
+			return last, err
+		}
+		if r.Full {
+			last = inv.hostsView(p.Project, r.Prior, r.Live)
+			last.Ends, last.Drift = r.Ends, r.Plan.Diff.Drift
+		}
+		last.Live, last.Used, last.Now = r.Live, r.Used, project.Now()
+		return last, nil
+	}, nil
+}
+
+func isTerminal(w any) bool {
+	f, is := w.(interface{ Fd() uintptr })
+	return is && term.IsTerminal(int(f.Fd()))
+}
+
+// guardCommand is the process that restores the terminal of a live table that was killed.
+func guardCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    interrupt.GuardCommand,
+		Short:  "Restore the terminal after another process",
+		Hidden: true,
+		Args:   noArgs,
+		RunE:   func(*cobra.Command, []string) error { return interrupt.ServeGuard() },
+	}
+}

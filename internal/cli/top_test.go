@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+)
+
+// keys are messages of key presses: names, or the letters of a text.
+func keys(typed string) (all []tea.KeyPressMsg) {
+	codes := map[string]rune{"up": tea.KeyUp, "down": tea.KeyDown, "end": tea.KeyEnd, "home": tea.KeyHome, "enter": tea.KeyEnter, "esc": tea.KeyEscape, "back": tea.KeyBackspace}
+	for _, word := range strings.Fields(typed) {
+		switch code, named := codes[word]; {
+		case named:
+			all = append(all, tea.KeyPressMsg{Code: code})
+		case word == "ctrl+c":
+			all = append(all, tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
+		default:
+			for _, r := range word {
+				all = append(all, tea.KeyPressMsg{Code: r, Text: string(r)})
+			}
+		}
+	}
+	return all
+}
+
+func newTop() topModel {
+	var s render.StatusView
+	for i := range 5 {
+		s.Prior.Sessions = append(s.Prior.Sessions, resource.PriorSession{Session: resource.Session{Address: resource.Nth("worker", i)}})
+	}
+	m := topModel{view: render.TopView{Order: render.BySession, History: map[resource.Address][]int64{}}, ctx: context.Background()}
+	m.view.Update(s, time.Time{})
+	return m
+}
+
+// TestTopKeys: what keys change, and which end the table.
+func TestTopKeys(t *testing.T) {
+	for typed, want := range map[string]struct {
+		check func(v render.TopView) bool
+		quits bool
+	}{
+		"down":                   {func(v render.TopView) bool { return *v.Selected == resource.Nth("worker", 0) }, false},
+		"down down j up":         {func(v render.TopView) bool { return *v.Selected == resource.Nth("worker", 1) }, false},
+		"up up":                  {func(v render.TopView) bool { return *v.Selected == resource.Nth("worker", 0) }, false},
+		"end down":               {func(v render.TopView) bool { return *v.Selected == resource.Nth("worker", 4) }, false},
+		"end home":               {func(v render.TopView) bool { return *v.Selected == resource.Nth("worker", 0) }, false},
+		"enter":                  {func(v render.TopView) bool { return v.Detail && *v.Selected == resource.Nth("worker", 0) }, false},
+		"enter down":             {func(v render.TopView) bool { return v.Detail && *v.Selected == resource.Nth("worker", 1) }, false},
+		"enter esc":              {func(v render.TopView) bool { return !v.Detail }, false},
+		"enter enter":            {func(v render.TopView) bool { return !v.Detail }, false},
+		"g":                      {func(v render.TopView) bool { return v.AllGPUs }, false},
+		"g esc":                  {func(v render.TopView) bool { return !v.AllGPUs }, false},
+		"s":                      {func(v render.TopView) bool { return v.Order == render.ByMemory }, false},
+		"sssss r":                {func(v render.TopView) bool { return v.Order == render.BySession && v.Reverse }, false},
+		"/q-3":                   {func(v render.TopView) bool { return v.Typing && v.Filter == "q-3" }, false},
+		"/r-3 back back 4 enter": {func(v render.TopView) bool { return !v.Typing && v.Filter == "r4" }, false},
+		"/x back back esc":       {func(v render.TopView) bool { return !v.Typing && v.Filter == "" }, false},
+		"/r-3 enter end":         {func(v render.TopView) bool { return *v.Selected == resource.Nth("worker", 3) }, false},
+		"/nothing enter down":    {func(v render.TopView) bool { return v.Selected == nil }, false},
+		"/x enter esc":           {func(v render.TopView) bool { return v.Filter == "" }, false},
+		"x":                      {func(v render.TopView) bool { return v.Selected == nil }, false},
+		"q":                      {func(render.TopView) bool { return true }, true},
+		"esc":                    {func(render.TopView) bool { return true }, true},
+		"ctrl+c":                 {func(render.TopView) bool { return true }, true},
+	} {
+		var m tea.Model = newTop()
+		quits := false
+		for _, key := range keys(typed) {
+			var next tea.Cmd
+			if m, next = m.Update(key); next != nil {
+				_, quits = next().(tea.QuitMsg)
+			}
+		}
+		if v := m.(topModel).view; !want.check(v) || quits != want.quits {
+			t.Errorf("%s: quits %v, selected %v, detail %v, all GPUs %v, by %s, filter %q, typing %v", typed, quits, v.Selected, v.Detail, v.AllGPUs, v.Order, v.Filter, v.Typing)
+		}
+	}
+}
+
+// TestTopProblem: a reading that fails is shown beside the last good one, until the next good one.
+func TestTopProblem(t *testing.T) {
+	var m tea.Model = newTop()
+	m, _ = m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m, next := m.Update(topRead{err: errors.New("no answer")})
+	if text := m.View().Content; next == nil || !strings.Contains(text, "no answer") || !strings.Contains(text, "worker-4") {
+		t.Errorf("%s", text)
+	}
+	m, _ = m.Update(topRead{view: m.(topModel).view.StatusView})
+	if text := m.View().Content; strings.Contains(text, "no answer") {
+		t.Errorf("%s", text)
+	}
+}

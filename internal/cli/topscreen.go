@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"cosplay/internal/interrupt"
+	"cosplay/internal/prose"
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+)
+
+// topModel is a live table on a full screen.
+type topModel struct {
+	view     render.TopView
+	style    render.Style
+	interval time.Duration
+	read     func(context.Context) (render.StatusView, error)
+	ctx      context.Context
+	screen   string // as it was drawn last: not every message changes it
+}
+
+// historyKept is the number of readings of each session that are kept: those of a wide screen.
+const historyKept = 240
+
+// drawsPerSecond is how often the screen is drawn at most. Each time costs, also where nothing has changed.
+const drawsPerSecond = 10
+
+// Messages of the model: a reading, and the time for the next one.
+type (
+	topRead struct {
+		view render.StatusView
+		at   time.Time
+		err  error
+	}
+	topDue struct{}
+)
+
+// topScreen shows a live table until the user quits or a signal ends it. The terminal is then as before, also if this
+// process is killed.
+func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.TopView, read func(context.Context) (render.StatusView, error)) error {
+	release, err := interrupt.GuardTerminal()
+	if err != nil {
+		return err
+	}
+	defer release()
+	view.History = map[resource.Address][]int64{}
+	m := topModel{view: view, style: inv.style(inv.Out), interval: o.interval, read: read, ctx: ctx}
+	m.remember()
+	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(os.Stdin), tea.WithOutput(inv.stdout), tea.WithoutSignalHandler(), tea.WithFPS(drawsPerSecond)).Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		return exit(exitInterrupted)
+	}
+	return err
+}
+
+// Init waits for the next reading: the first was before the screen.
+func (m topModel) Init() tea.Cmd { return m.wait() }
+
+func (m topModel) wait() tea.Cmd {
+	return tea.Tick(m.interval, func(time.Time) tea.Msg { return topDue{} })
+}
+
+// next reads while keys are answered: a driver can hang.
+func (m topModel) next() tea.Msg {
+	view, err := m.read(m.ctx)
+	return topRead{view, time.Now(), err}
+}
+
+// Update is what a message changes.
+func (m topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+	var next tea.Cmd
+	switch message := message.(type) {
+	case topDue:
+		return m, m.next
+	case topRead:
+		if message.err != nil {
+			m.view.Problem = prose.Stop(message.err.Error())
+		} else {
+			m.view.Update(message.view, message.at)
+			m.remember()
+		}
+		next = m.wait()
+	case tea.WindowSizeMsg:
+		m.style.Width, m.view.Height = message.Width, message.Height
+	case tea.KeyPressMsg:
+		next = m.pressed(message)
+	default:
+		return m, nil
+	}
+	if m.view.Height > 0 { // the terminal has said how large it is
+		m.screen = render.TopScreen(m.style, m.view)
+	}
+	return m, next
+}
+
+// remember adds the last reading to the history.
+func (m topModel) remember() {
+	for i := range m.view.Prior.Sessions {
+		a := m.view.Prior.Sessions[i].Address
+		if use, counted := m.view.Used[a]; counted {
+			kept := append(m.view.History[a], use.NowBytes)
+			m.view.History[a] = kept[max(0, len(kept)-historyKept):]
+		}
+	}
+}
+
+// View is the screen.
+func (m topModel) View() tea.View {
+	v := tea.NewView(m.screen)
+	v.AltScreen = true
+	return v
+}
+
+func (m *topModel) pressed(key tea.KeyPressMsg) tea.Cmd {
+	v := &m.view
+	if v.Typing {
+		m.typed(key)
+		return nil
+	}
+	switch key.String() {
+	case "q", "ctrl+c":
+		return tea.Quit
+	case "ctrl+z":
+		return tea.Suspend
+	case "esc":
+		switch {
+		case v.Detail || v.AllGPUs:
+			v.Detail, v.AllGPUs = false, false
+		case v.Filter != "":
+			v.Filter = ""
+		default:
+			return tea.Quit
+		}
+	case "s":
+		at := slices.Index(render.TopOrders, v.Order)
+		v.Order = render.TopOrders[(at+1)%len(render.TopOrders)]
+	case "r":
+		v.Reverse = !v.Reverse
+	case "/":
+		v.Typing, v.Detail, v.AllGPUs = true, false, false
+	case "g":
+		v.AllGPUs, v.Detail = !v.AllGPUs, false
+	case "enter":
+		if v.Selected == nil {
+			m.move(1)
+		}
+		v.Detail = !v.Detail && v.Selected != nil
+	default:
+		if by := topMoves(v.Height)[key.String()]; by != 0 {
+			m.move(by)
+		}
+	}
+	return nil
+}
+
+// topMoves is by how many lines a key moves the selection.
+func topMoves(height int) map[string]int {
+	page, end := max(1, height/2), 1<<30
+	return map[string]int{"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "pgdown": page, "space": page, "home": -end, "end": end}
+}
+
+// move selects another session.
+func (m *topModel) move(by int) {
+	all := render.TopSessions(m.view)
+	if len(all) == 0 {
+		m.view.Selected = nil
+		return
+	}
+	at := -1 // before the first
+	if m.view.Selected != nil {
+		at = slices.Index(all, *m.view.Selected)
+	}
+	m.view.Selected = &all[min(max(0, at+by), len(all)-1)]
+}
+
+// typed is a key of the filter.
+func (m *topModel) typed(key tea.KeyPressMsg) {
+	v := &m.view
+	switch key.String() {
+	case "enter":
+		v.Typing = false
+	case "esc", "ctrl+c":
+		v.Typing, v.Filter = false, ""
+	case "backspace":
+		if letters := []rune(v.Filter); len(letters) > 0 {
+			v.Filter = string(letters[:len(letters)-1])
+		}
+	default:
+		v.Filter += key.Text
+	}
+}

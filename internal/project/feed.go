@@ -1,0 +1,115 @@
+package project
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/machine"
+	"cosplay/internal/observe"
+	"cosplay/internal/resource"
+)
+
+// Feed reads a project again and again, for a live view. What is cheap is read each time, the rest as often as its cost
+// permits: a thousand sessions must not keep a processor busy. One goroutine uses it.
+type Feed struct {
+	Project *Project
+
+	last               Outlook
+	stamp              string // of the state
+	nextFull, nextGPUs time.Time
+	ended              map[resource.Address]int64 // as of the last reading of the GPUs
+	agentsSince        time.Time                  // when the agents of this machine were started
+}
+
+// Reading is what a feed has read.
+type Reading struct {
+	Outlook
+	Used map[resource.Address]resource.Use // of each session that counts its memory
+	Full bool                              // all was read, not the figures alone
+}
+
+// shareOfProcessor is the part of one processor that each kind of reading may take: 1/300.
+const shareOfProcessor = 300
+
+// heldAgents is how long the agents of this machine stay: the driver can refuse to switch MIG mode while a process has
+// the GPU open, and the agent that switches it waits longer than that (agent.InUseWait).
+const heldAgents = 4 * time.Second
+
+// Next reads the figures, and the rest if it is time for it or the state has changed. After an error, the next call reads
+// all again.
+func (f *Feed) Next(ctx context.Context) (Reading, error) {
+	p, now, before := f.Project, time.Now(), processorTime()
+	if f.agentsSince.IsZero() {
+		f.agentsSince = now
+	}
+	stamp := p.Store.Stamp()
+	full := stamp != f.stamp || p.Unfinished() || !now.Before(f.nextFull)
+	gpus := full || !now.Before(f.nextGPUs)
+	err := f.read(ctx, full, gpus)
+	until := func() time.Time { return now.Add((processorTime() - before) * shareOfProcessor) }
+	// Elsewhere, a rest would end the connection.
+	here := !slices.ContainsFunc(p.Intent.Hosts, p.Machine.Elsewhere)
+	if err != nil || here && (time.Since(f.agentsSince) >= heldAgents || until().Sub(now) >= heldAgents) {
+		p.Machine.Rest()
+		f.agentsSince = time.Time{}
+	}
+	if gpus {
+		f.nextGPUs = until()
+	}
+	if full {
+		f.nextFull, f.stamp = until(), stamp
+	}
+	if err != nil {
+		f.nextFull = time.Time{}
+		return Reading{}, err
+	}
+	used := p.counted(f.last.Prior, f.last.Live)
+	if gpus {
+		f.ended = ended(used, f.last.Prior, f.last.Live)
+	}
+	free(used, f.ended)
+	return Reading{f.last, used, full}, nil
+}
+
+func (f *Feed) read(ctx context.Context, full, gpus bool) (err error) {
+	p := f.Project
+	switch {
+	case full:
+		f.last, err = p.Peek(ctx)
+	case gpus:
+		var now resource.Live
+		if now, err = p.Hardware(ctx); err == nil {
+			f.last.Live = withGPUs(f.last.Live, now)
+			observe.ResolveMarks(f.last.Live, f.last.Prior, machine.Runs)
+		}
+	}
+	return err
+}
+
+// withGPUs is a snapshot with the GPUs of a later one. A host that could not be read again stays as it was.
+func withGPUs(live, later resource.Live) resource.Live {
+	live.Hosts = slices.Clone(live.Hosts)
+	for i := range live.Hosts {
+		h := &live.Hosts[i]
+		if now, there := later.Host(h.Name); there && now.Unreachable == "" && h.Unreachable == "" {
+			h.GPUs, h.Unusable, h.BootID = now.GPUs, now.Unusable, now.BootID
+			h.Index()
+		}
+	}
+	return live
+}
+
+// processorTime is what this process and its children that have ended have used.
+func processorTime() time.Duration {
+	var total int64
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var used unix.Rusage
+		if unix.Getrusage(who, &used) == nil {
+			total += used.Utime.Nano() + used.Stime.Nano()
+		}
+	}
+	return time.Duration(total)
+}

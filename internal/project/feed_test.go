@@ -1,0 +1,46 @@
+package project_test
+
+import (
+	"context"
+	"testing"
+
+	"cosplay/internal/project"
+	"cosplay/internal/projecttest"
+	"cosplay/internal/resource"
+)
+
+// TestFeed: a feed reads all at first and after a change of the state, and the figures alone in between.
+func TestFeed(t *testing.T) {
+	dir := t.TempDir()
+	write := func(count string) {
+		projecttest.Write(t, dir, "host \"lab\" { simulate = \"1 x h200\" }\nsession \"worker\" {\n  count  = "+count+"\n  target = \"2060\"\n}\n")
+		projecttest.Apply(t, dir, project.AsConfigured)
+	}
+	write("2")
+	p := projecttest.Open(t, dir)
+	t.Cleanup(func() { _ = p.Close() })
+	feed := project.Feed{Project: p}
+	next := func(want int, full bool) {
+		t.Helper()
+		r, err := feed.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Full != full || len(r.Prior.Sessions) != want || len(r.Live.Hosts[0].Bodies) != want || len(r.Used) != want {
+			t.Errorf("full %v: %d sessions, %d bodies, %d counted; want %v, %d", r.Full, len(r.Prior.Sessions), len(r.Live.Hosts[0].Bodies), len(r.Used), full, want)
+		}
+		if g, there := r.Live.GPU("lab", r.Live.Hosts[0].GPUs[0].UUID); !there || g.Host != "lab" || len(g.Slices) != want {
+			t.Errorf("the GPU %+v", g)
+		}
+	}
+	next(2, true)
+	next(2, false)
+	write("3")
+	next(3, true)
+	next(3, false)
+	feed.Project.Machine.Rest()
+	next(3, false)
+	if r, err := feed.Next(context.Background()); err != nil || r.Used[resource.Nth("worker", 2)].NowBytes != 0 {
+		t.Errorf("%v, %+v", err, r.Used)
+	}
+}

@@ -1,0 +1,350 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+	"cosplay/internal/words"
+)
+
+// TopView is a status as a live table, as the user has arranged it.
+type TopView struct {
+	StatusView
+	History  map[resource.Address][]int64 // bytes in use at the last readings, the oldest first
+	At       time.Time                    // of the reading
+	Problem  string                       // why there is no later one; "" for none
+	Height   int                          // lines of the screen; 0 shows everything, without the lines for the keys
+	Order    TopOrder
+	Reverse  bool
+	Filter   string // shows the sessions of which a cell contains it
+	Typing   bool   // the filter is being typed
+	Selected *resource.Address
+	Detail   bool // shows the selected session alone
+	AllGPUs  bool // shows the GPUs alone
+
+	fleet    fleet
+	programs diff.Programs
+}
+
+// Update shows another reading. What follows from the hosts is not computed again where they were not read again.
+func (v *TopView) Update(s StatusView, at time.Time) {
+	same := len(s.Live.Hosts) > 0 && len(v.Live.Hosts) > 0 && &s.Live.Hosts[0] == &v.Live.Hosts[0]
+	if v.StatusView, v.At, v.Problem = s, at, ""; !same {
+		v.fleet = newFleet(s)
+		v.programs = diff.ProgramsOf(s.Live)
+	}
+	v.fleet.StatusView = s
+}
+
+// TopOrder is by what the sessions of a live table are sorted.
+type TopOrder string
+
+// The orders, as --sort has them.
+const (
+	BySession   TopOrder = "session"
+	ByMemory    TopOrder = "memory"
+	ByPeak      TopOrder = "peak"
+	ByProcesses TopOrder = "processes"
+	ByState     TopOrder = "state"
+)
+
+// TopOrders are all of them, in the order in which a key chooses them.
+var TopOrders = []TopOrder{BySession, ByMemory, ByPeak, ByProcesses, ByState}
+
+// topRow is a session of the table.
+type topRow struct {
+	*resource.PriorSession
+	use      resource.Use
+	counted  bool
+	programs []resource.Process
+	state    string
+}
+
+// rows are the sessions that the table shows, sorted.
+func (v TopView) rows() []topRow {
+	all := make([]topRow, 0, len(v.Prior.Sessions))
+	for i := range v.Prior.Sessions {
+		s := &v.Prior.Sessions[i]
+		use, counted := v.Used[s.Address]
+		row := topRow{s, use, counted, v.programs.Of(*s), v.fleet.states[i]}
+		if v.Filter == "" || v.matches(row) {
+			all = append(all, row)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b topRow) int {
+		switch v.Order {
+		case BySession: // as the state has them
+		case ByMemory:
+			return cmp.Compare(b.use.NowBytes, a.use.NowBytes)
+		case ByPeak:
+			return cmp.Compare(b.use.PeakMiB, a.use.PeakMiB)
+		case ByProcesses:
+			return cmp.Compare(len(b.programs), len(a.programs))
+		case ByState: // what does not run comes first
+			return cmp.Or(cmp.Compare(rank(a.state), rank(b.state)), strings.Compare(a.state, b.state))
+		}
+		return 0
+	})
+	if v.Reverse {
+		slices.Reverse(all)
+	}
+	return all
+}
+
+func (v TopView) matches(r topRow) bool {
+	cells := []string{r.Address.Short(), r.Target.ShortName(), words.GPUs(v.Live, r.Session), r.PlaceWords(), r.Slice.Host, r.state}
+	return slices.ContainsFunc(cells, func(cell string) bool { return strings.Contains(strings.ToLower(cell), strings.ToLower(v.Filter)) })
+}
+
+func rank(state string) int { return either(state == resource.Running, 1, 0) }
+
+// TopSessions are the sessions that a live table shows, from its top.
+func TopSessions(v TopView) []resource.Address {
+	return each(v.rows(), func(r topRow) resource.Address { return r.Address })
+}
+
+// draw shows everything, as --once does.
+func (v TopView) draw(p *page) {
+	v.Height = 0
+	p.topGPUs(v, len(v.gpus()))
+	p.gap()
+	p.topSessions(v, v.rows())
+	p.gap()
+	p.statusSummary(v.fleet)
+}
+
+// TopScreen is a live table as the lines of a screen.
+func TopScreen(s Style, v TopView) string {
+	p, rows := newPage(s), v.rows()
+	p.topHead(v)
+	i := slices.IndexFunc(rows, func(r topRow) bool { return v.Selected != nil && r.Address == *v.Selected })
+	room := v.Height - p.lines() - 1 // for the keys
+	switch {
+	case v.Detail && i >= 0:
+		p.topDetail(v, rows[i])
+	case v.AllGPUs:
+		p.topGPUs(v, room-1)
+	default:
+		p.topGPUs(v, max(1, (room-3)/3))
+		p.gap()
+		visible := max(1, v.Height-p.lines()-2)
+		from := max(0, i) / visible * visible
+		p.topSessions(v, rows[from:min(len(rows), from+visible)])
+	}
+	return p.screen(v.Height-1) + p.topKeys(v)
+}
+
+// lines is the number of lines so far.
+func (p *page) lines() int { return strings.Count(p.out.String(), "\n") }
+
+// screen is what was drawn, as so many lines.
+func (p *page) screen(height int) string {
+	lines := strings.SplitAfter(p.out.String(), "\n")
+	lines = lines[:min(len(lines)-1, max(0, height))]
+	return strings.Join(lines, "") + strings.Repeat("\n", max(0, height-len(lines)))
+}
+
+func (p *page) topHead(v TopView) {
+	clock := v.At.Format(time.TimeOnly)
+	p.flow(0, 2, join(inked(strong, "cosplay top"), text(" at "+clock+": "), v.fleet.counts()))
+	if v.Problem != "" {
+		p.lead(0, removed, "Not read since "+clock+":", v.Problem)
+	}
+	p.gap()
+}
+
+// gpus are the GPUs of all hosts.
+func (v TopView) gpus() (all []resource.GPU) {
+	for _, h := range v.Live.Hosts {
+		all = append(all, h.GPUs...)
+	}
+	return all
+}
+
+// topGPUs shows as many GPUs as there is room for, and what cannot be read.
+func (p *page) topGPUs(v TopView, room int) {
+	t := &table{gap: 2, columns: slices.Concat(textColumns("GPU", "NAME"), figureColumns("UTIL", "SM CLOCK"), textColumns("LOCK"),
+		figureColumns("POWER", "TEMP", "MEMORY", "PROC", "SESSIONS")), spare: []string{"SESSIONS", "NAME", "PROC", "UTIL", "LOCK"}}
+	sessions := map[resource.GPUKey]int{}
+	for _, s := range v.Prior.Sessions {
+		for _, at := range s.On() {
+			sessions[at]++
+		}
+	}
+	all := v.gpus()
+	shown := all[:min(len(all), either(len(all) > room, max(1, room-1), room))]
+	for _, g := range shown {
+		t.add(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text(g.Model.Name), utilizationCell(g), text(clockCell(g)), lockCell(v.StatusView, g), text(drawWords(g)),
+			text(temperatureWords(g)), p.gpuMemoryCell(g), text(fmt.Sprint(len(g.Processes))), text(fmt.Sprint(sessions[resource.GPUKey{Host: g.Host, UUID: g.UUID}])))
+	}
+	p.table(t)
+	if hidden := len(all) - len(shown); hidden > 0 {
+		p.print(0, inked(dim, fmt.Sprintf("%s %d more GPUs", p.dots(), hidden)+given(!v.AllGPUs && v.Height > 0, " (g shows them)")))
+	}
+	for _, h := range v.Live.Hosts {
+		if h.Unreachable != "" {
+			p.lead(0, drifted, "host "+h.Name+" is not read:", prose.Stop(h.Unreachable))
+		}
+		p.unusable(h)
+	}
+}
+
+// utilizationCell is empty where the driver does not report it, as in MIG mode.
+func utilizationCell(g resource.GPU) line {
+	if g.UtilizationPercent == nil {
+		return nil
+	}
+	return text(fmt.Sprintf("%d %%", *g.UtilizationPercent))
+}
+
+// gaugedFrom is the width of a screen, in columns, with room for wide gauges, and those of GPUs.
+const gaugedFrom = 100
+
+func (p *page) gpuMemoryCell(g resource.GPU) line {
+	if g.Unread(resource.FigureMemory) {
+		return text("unknown")
+	}
+	cell := text(fmt.Sprintf(" %d of %s", g.MemoryUsedMiB, mib(g.Model.MemoryMiB)))
+	if p.width() < gaugedFrom {
+		return cell
+	}
+	return join(p.gauge(float64(g.MemoryUsedMiB)/float64(max(1, g.Model.MemoryMiB))), cell)
+}
+
+func clockCell(g resource.GPU) string {
+	if g.Unread(resource.ReadingClock) {
+		return "unknown"
+	}
+	return fmt.Sprintf("%d MHz", g.SMClockMHz)
+}
+
+// lockCell is the clock to which cosplay has locked a GPU.
+func lockCell(v StatusView, g resource.GPU) line {
+	switch state, mhz := v.lock(g); state {
+	case lockHeld:
+		return text(fmt.Sprintf("%d MHz", mhz))
+	case lockLifted, lockUnknown:
+		return inked(drifted, string(state))
+	case noLock, lockUnlocked:
+	}
+	return inked(dim, "-")
+}
+
+// gaugeWidth is the number of cells of a gauge.
+func (s Style) gaugeWidth() int { return either(s.width() >= gaugedFrom, 10, 6) }
+
+// gauge draws a part of a whole.
+func (s Style) gauge(part float64) line {
+	width := s.gaugeWidth()
+	full := min(width, int(part*float64(width)+0.5))
+	i := plain
+	switch {
+	case part >= 0.95:
+		i = removed
+	case part >= 0.8:
+		i = changed
+	}
+	return join(inked(i, strings.Repeat(s.pick("█", "#"), full)), inked(dim, strings.Repeat(s.pick("░", "-"), width-full)))
+}
+
+func (p *page) topSessions(v TopView, rows []topRow) {
+	t := &table{gap: 2, columns: slices.Concat([]column{{}}, textColumns("SESSION", "TARGET", "GPU", "STATE"), figureColumns("MEMORY", "PEAK"),
+		textColumns("HISTORY"), figureColumns("PROC"), textColumns("LEFT"), proseColumn("")),
+		spare: []string{"LEFT", "GPU", "PROC", "HISTORY", "PEAK", "TARGET"}}
+	for _, r := range rows {
+		chosen := v.Selected != nil && *v.Selected == r.Address && v.Height > 0
+		t.add(text(either(chosen, ">", "")), inked(either(chosen, strong, plain), r.Address.Short()), text(r.Target.ShortName()),
+			text(strings.TrimPrefix(words.GPUs(v.Live, r.Session), "GPU ")), stateCell(r.state), p.memoryCell(r), peakCell(r.use),
+			text(p.spark(v.History[r.Address], r.limit(), p.historyWidth())), text(fmt.Sprint(len(r.programs))), v.fleet.leftCell(*r.PriorSession), p.driftCell(r.state, v.fleet.drift[r.Address]))
+	}
+	p.table(t)
+	switch {
+	case len(rows) == 0 && v.Filter != "":
+		p.say("No session matches the filter.")
+	case len(rows) == 0:
+		p.say("There is no session.")
+	}
+}
+
+// limit is the memory that a session's programs may use on all devices, in bytes.
+func (r topRow) limit() int64 { return int64(r.Target.MemoryMiB*len(r.Slices())) << 20 }
+
+func (p *page) memoryCell(r topRow) line {
+	limit := int(r.limit() >> 20)
+	if !r.counted {
+		return inked(dim, "- of "+mib(limit))
+	}
+	used := fmt.Sprintf(" %*d of %s", len(fmt.Sprint(limit)), (r.use.NowBytes+1<<20-1)>>20, mib(limit))
+	return join(p.gauge(float64(r.use.NowBytes)/float64(r.limit())), text(used))
+}
+
+// historyWidth is the number of readings that a line shows.
+func (s Style) historyWidth() int { return either(s.width() >= 140, 40, 10) }
+
+// spark draws readings against a limit, one column each.
+func (s Style) spark(readings []int64, limit int64, width int) string {
+	if len(readings) == 0 {
+		return ""
+	}
+	levels := []rune(s.pick(" ▁▂▃▄▅▆▇█", " _.-=+*#@"))
+	var b strings.Builder
+	b.WriteString(strings.Repeat(" ", max(0, width-len(readings))))
+	for _, bytes := range readings[max(0, len(readings)-width):] {
+		at := (max(0, bytes)*int64(len(levels)-1) + limit - 1) / limit // 0 is for nothing at all
+		b.WriteRune(levels[min(int(at), len(levels)-1)])
+	}
+	return b.String()
+}
+
+// topDetail shows one session.
+func (p *page) topDetail(v TopView, r topRow) {
+	p.print(0, join(inked(strong, r.Address.String()), text("  "), stateCell(r.state)))
+	t := &table{indent: 2, columns: []column{{}, {prose: true}}}
+	t.fact("target", r.Target.Name+", "+mib(r.Target.MemoryMiB))
+	t.fact("on", words.GPUs(v.Live, r.Session)+given(r.PlaceWords(), ", "+r.PlaceWords()))
+	t.add(inked(dim, "memory"), join(p.memoryCell(r), text(given(r.use.PeakMiB, ", peak "+mib(r.use.PeakMiB)))))
+	t.fact("history", strings.TrimLeft(p.spark(v.History[r.Address], r.limit(), p.width()-16), " "))
+	t.fact("ran out", given(r.use.RanOut(), prose.Count(r.use.RanOut(), "time")+" of memory"))
+	if end, ends := v.Ends[r.Address]; ends {
+		t.fact("expires", end.At.String())
+	}
+	if at := v.fleet.sshCell(*r.PriorSession); at != nil {
+		t.add(inked(dim, "ssh"), at)
+	}
+	if drift := p.driftCell(r.state, v.fleet.drift[r.Address]); drift.width() > 0 {
+		t.add(inked(dim, "drift"), drift)
+	}
+	p.table(t)
+	p.gap()
+	programs := &table{indent: 2, columns: slices.Concat(figureColumns("PID"), figureColumns("MEMORY"), textColumns("PROGRAM"))}
+	for _, one := range r.programs {
+		programs.add(text(fmt.Sprint(one.PID)), text(mib(one.MemoryMiB)), text(one.Name))
+	}
+	p.table(programs)
+	if len(r.programs) == 0 {
+		p.detail("No program uses its GPU.")
+	}
+}
+
+// topKeys is the last line.
+func (p *page) topKeys(v TopView) string {
+	keys := fmt.Sprintf("q quit  s sort: %s  r reverse  / filter%s  enter details  g GPUs", v.Order, given(v.Filter, ": "+v.Filter))
+	if columns(keys) > p.width() {
+		keys = strings.NewReplacer("  r reverse", "", "enter ", "").Replace(keys)
+	}
+	switch {
+	case v.Typing:
+		keys = "filter: " + v.Filter + "_   enter keep, esc clear"
+	case v.Detail:
+		keys = "q quit  esc back  up, down: another session"
+	case v.AllGPUs:
+		keys = "q quit  g sessions"
+	}
+	return p.paint(dim, text(keys).text())
+}

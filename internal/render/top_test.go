@@ -1,0 +1,143 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cosplay/internal/resource"
+)
+
+// topOf is a live table at a fixed time.
+func topOf(w *world, height int) TopView {
+	v := TopView{Height: height, Order: BySession, History: map[resource.Address][]int64{}}
+	v.Update(w.status(), time.Date(2026, 11, 30, 14, 2, 11, 0, time.UTC))
+	return v
+}
+
+// busy is a fleet whose sessions have programs.
+func busy() TopView {
+	w := one().applied().lose("worker-5", true).foreign(0, 0, "1g.18gb", 7)
+	for n, at := range []int{0, 2, 2} {
+		s := w.prior.Sessions[at]
+		w.gpu(0, 0).Processes = append(w.gpu(0, 0).Processes, resource.Process{PID: 4000 + n, Name: "python3", MemoryMiB: 900 * n, GPUInstance: &s.Handle.GPUInstance})
+	}
+	v := topOf(w, 18)
+	v.Used = map[resource.Address]resource.Use{resource.Nth("worker", 0): {NowBytes: 2400 << 20, PeakMiB: 5900}, resource.Nth("worker", 2): {NowBytes: 6144 << 20, PeakMiB: 6144, OutOfMemory: 1},
+		resource.Nth("worker", 3): {}}
+	v.History = map[resource.Address][]int64{resource.Nth("worker", 0): {0, 1 << 20, 900 << 20, 3000 << 20, 6144 << 20}}
+	return v
+}
+
+func topScreens() []screen {
+	live := func(name string, v TopView) screen {
+		filled := regexp.MustCompile(`\n\n\n+`) // what a screen is filled with
+		return screen{name, func(w io.Writer, s Style) {
+			_, _ = io.WriteString(w, filled.ReplaceAllString(TopScreen(s, v), "\n\n")+"\n")
+		}}
+	}
+	detail, gpus, typing, lost := busy(), topOf(wide(24, 20).applied(), 14), busy(), topOf(mixed().applied(), 20)
+	detail.Selected, detail.Detail = new(resource.Nth("worker", 2)), true
+	gpus.AllGPUs = true
+	typing.Filter, typing.Typing, typing.Height = "slot 2", true, 12
+	lost.Problem, lost.Live.Hosts[0].Unreachable = "the driver did not answer within 10 s.", "ssh: connect to host attic port 22: Connection refused"
+	few := topOf(wide(24, 20).applied(), 24)
+	few.Selected, few.Reverse = new(resource.Nth("worker", 100)), true
+	return []screen{live("top", busy()), live("top-detail", detail), live("top-gpus", gpus), live("top-filter", typing), live("top-lost", lost), live("top-many", few),
+		{"top-once", func(w io.Writer, s Style) { Show(w, s, busy()) }}}
+}
+
+// TestTopScreen: at every size a screen has as many lines as the terminal, and none is wider.
+func TestTopScreen(t *testing.T) {
+	views := map[string]TopView{"busy": busy(), "many": topOf(wide(24, 20).applied(), 0), "empty": topOf((&world{}).host("lab", "l40s"), 0), "mixed": topOf(mixed().applied(), 0)}
+	for name, v := range views {
+		for _, width := range []int{60, 80, 200} {
+			for _, v.Height = range []int{3, 10, 24, 60} {
+				for _, v.AllGPUs = range []bool{false, true} {
+					text := TopScreen(Style{Width: width, Unicode: true}, v)
+					lines := strings.Split(text, "\n")
+					if len(lines) != v.Height {
+						t.Errorf("%s at %d x %d has %d lines:\n%s", name, width, v.Height, len(lines), text)
+					}
+					for _, line := range lines {
+						if columns(line) > width && v.Height > 3 {
+							t.Errorf("%s at %d x %d: a line has %d columns: %s", name, width, v.Height, columns(line), line)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestTopOrder: what needs attention comes first, and the filter finds any cell.
+func TestTopOrder(t *testing.T) {
+	for order, want := range map[TopOrder]string{BySession: "0123456", ByMemory: "2013456", ByPeak: "2013456", ByProcesses: "2013456", ByState: "5012346"} {
+		v := busy()
+		v.Order = order
+		got := ""
+		for _, a := range TopSessions(v) {
+			got += fmt.Sprint(a.Key.Index)
+		}
+		if got != want {
+			t.Errorf("by %s: %s, want %s", order, got, want)
+		}
+		v.Reverse = true
+		if all := TopSessions(v); fmt.Sprint(all[len(all)-1].Key.Index) != want[:1] {
+			t.Errorf("by %s, reversed: %v", order, all)
+		}
+	}
+	for filter, want := range map[string]int{"WORKER-3": 1, "slot 2": 1, "missing": 1, "rtx": 7, "lab": 7, "nothing": 0, "": 7} {
+		v := busy()
+		v.Filter = filter
+		if got := len(TopSessions(v)); got != want {
+			t.Errorf("the filter %q shows %d sessions, want %d", filter, got, want)
+		}
+	}
+}
+
+// TestTopUpdate: what follows from the hosts is that of the reading that is shown.
+func TestTopUpdate(t *testing.T) {
+	w := one().applied()
+	v := topOf(w, 24)
+	later := w.status()
+	later.Used = map[resource.Address]resource.Use{resource.Nth("worker", 1): {NowBytes: 1 << 30}}
+	v.Problem = errors.New("old").Error()
+	v.Update(later, v.At)
+	if text := TopScreen(Style{}, v); !strings.Contains(text, "1024 of 6144 MiB") || strings.Contains(text, "old") {
+		t.Errorf("the figures of another reading:\n%s", text)
+	}
+	gone := one().applied().lose("worker-1", false)
+	v.Update(gone.status(), v.At)
+	if rows := v.rows(); rows[1].state == resource.Running || !slices.ContainsFunc(rows, func(r topRow) bool { return r.state == resource.Running }) {
+		t.Errorf("the states of another reading: %s", TopScreen(Style{}, v))
+	}
+}
+
+// TestUnchanging: readings change nothing, states and settings do.
+func TestUnchanging(t *testing.T) {
+	base := one().applied()
+	before := Unchanging(base.status())
+	for name, test := range map[string]struct {
+		change  func(*world)
+		changes bool
+	}{
+		"power":       {func(w *world) { w.gpu(0, 0).DrawMW += 90000 }, false},
+		"temperature": {func(w *world) { w.gpu(0, 0).TemperatureC++ }, false},
+		"memory":      {func(w *world) { w.gpu(0, 0).MemoryUsedMiB++ }, false},
+		"a limit":     {func(w *world) { w.gpu(0, 0).PowerMW-- }, true},
+		"a session":   {func(w *world) { w.lose("worker-3", false) }, true},
+		"a slice":     {func(w *world) { w.foreign(0, 0, "1g.18gb", 7) }, true},
+	} {
+		w := one().applied()
+		test.change(w)
+		if got := Unchanging(w.status()) != before; got != test.changes {
+			t.Errorf("%s changes it: %v", name, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -51,5 +52,37 @@ func TestDestination(t *testing.T) {
 				t.Errorf("%s is another file", name)
 			}
 		}
+	}
+}
+
+// TestWriteOutput: a new file has the mode that the umask leaves, one that exists keeps its mode, and a link stays a link.
+func TestWriteOutput(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o027))
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.WriteFile(at("kept"), []byte("old"), 0o600), os.Symlink("kept", at("link")), os.Mkdir(at("folder"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		path, file string
+		mode       os.FileMode
+	}{{"new", "new", 0o640}, {"kept", "kept", 0o600}, {"link", "kept", 0o600}} {
+		if err := WriteOutput(at(test.path), []byte(test.path)); err != nil {
+			t.Fatal(err)
+		}
+		data, _ := os.ReadFile(at(test.file))
+		info, err := os.Lstat(at(test.file))
+		if err != nil || info.Mode() != test.mode || string(data) != test.path {
+			t.Errorf("%s has mode %v and content %q, %v", test.path, info.Mode(), data, err)
+		}
+	}
+	if info, err := os.Lstat(at("link")); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link was replaced: %v", err)
+	}
+	if err := WriteOutput(at("folder"), nil); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if left, _ := filepath.Glob(at(".*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }

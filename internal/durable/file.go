@@ -72,13 +72,27 @@ func replaceable(path string) error {
 
 // WriteFile replaces a file in one step: after a crash it has its old or its new content, never a part.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
+	return writeFile(path, data, renameio.WithStaticPermissions(mode))
+}
+
+// WriteOutput does the same for a file that a user names for the output of a command, see Destination. A new file has the
+// mode that the user's umask leaves, and one that is replaced keeps its mode.
+func WriteOutput(path string, data []byte) error {
+	to, err := Destination(path)
+	if err != nil {
+		return err
+	}
+	return writeFile(to, data, renameio.WithPermissions(0o666), renameio.WithExistingPermissions())
+}
+
+func writeFile(path string, data []byte, options ...renameio.Option) error {
 	if err := replaceable(path); err != nil {
 		return err
 	}
 	Moment("before %s", path)
 	defer Moment("after %s", path)
-	beside := renameio.WithTempDir(filepath.Dir(path)) // where Sweep looks
-	fresh, err := renameio.NewPendingFile(path, renameio.WithStaticPermissions(mode), beside)
+	options = append(options, renameio.WithTempDir(filepath.Dir(path))) // where Sweep looks
+	fresh, err := renameio.NewPendingFile(path, options...)
 	if err != nil {
 		return named(path, err)
 	}

@@ -93,7 +93,8 @@ func (p *page) drift(v PlanView) {
 }
 
 func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
-	t := &table{indent: 2, columns: []column{{brief: inBlock}, {}, {}, {tight: true}, {tight: true}, {prose: true}}}
+	t := &table{indent: 2, columns: []column{{brief: inBlock, name: "Where"}, {name: "What"}, {name: "As applied"}, {tight: true, screen: true},
+		{tight: true, name: "Now"}, {prose: true, name: "Cause"}}}
 	for _, g := range alike(all, driftReads, p.Verbose) {
 		for i, d := range g.shown {
 			above := i > 0 && likewise(g.shown[i-1], d)
@@ -248,7 +249,11 @@ type disguise struct {
 
 // limits lists what new and changed sessions cannot hide: first what all of them share, then the rest.
 func (p *page) limits(v PlanView) {
-	all := disguises(v)
+	changed := prose.Only(v.Plan.Diff.Sessions, func(c diff.SessionChange) bool { return c.After != nil && c.Action != diff.NoOp })
+	p.disguises(disguises(v.Live, each(changed, func(c diff.SessionChange) resource.Session { return *c.After })))
+}
+
+func (p *page) disguises(all []disguise) {
 	if len(all) == 0 {
 		return
 	}
@@ -258,37 +263,46 @@ func (p *page) limits(v PlanView) {
 		p.flow(0, 2, join(lead, text(" ("+together(all[0].of)+"): "+prose.Stop(strings.Join(all[0].limits, "; ")))))
 		return
 	}
-	shared := slices.DeleteFunc(slices.Clone(all[0].limits), func(l string) bool { // that every disguise has
-		return slices.ContainsFunc(all, func(d disguise) bool { return !slices.Contains(d.limits, l) })
-	})
+	shared, others := apart(all)
 	p.flow(0, 2, join(lead, text(":"+given(len(shared), " "+prose.Stop(strings.Join(shared, "; "))))))
-	for _, d := range all {
-		own := slices.DeleteFunc(slices.Clone(d.limits), func(l string) bool { return slices.Contains(shared, l) })
-		if len(own) > 0 {
-			p.detail(together(d.of) + ": " + prose.Stop(strings.Join(own, "; ")))
-		}
+	for _, d := range others {
+		p.detail(together(d.of) + ": " + prose.Stop(strings.Join(d.limits, "; ")))
 	}
 }
 
-// disguises lists the kinds of sessions that a plan creates or changes.
-func disguises(v PlanView) []disguise {
-	var all []disguise
-	for _, c := range v.Plan.Diff.Sessions {
-		if c.After == nil || c.Action == diff.NoOp {
-			continue
+// apart are the limits that all disguises share, and those that some have besides.
+func apart(all []disguise) (shared []string, others []disguise) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	shared = slices.DeleteFunc(slices.Clone(all[0].limits), func(l string) bool {
+		return slices.ContainsFunc(all, func(d disguise) bool { return !slices.Contains(d.limits, l) })
+	})
+	for _, d := range all {
+		own := slices.DeleteFunc(slices.Clone(d.limits), func(l string) bool { return slices.Contains(shared, l) })
+		if len(own) > 0 {
+			others = append(others, disguise{d.of, own})
 		}
-		g, ok := v.Live.GPU(c.After.Slice.Host, c.After.Slice.GPU)
+	}
+	return shared, others
+}
+
+// disguises lists the kinds of sessions, each with what it cannot hide.
+func disguises(live resource.Live, sessions []resource.Session) []disguise {
+	var all []disguise
+	for _, one := range sessions {
+		g, ok := live.GPU(one.Slice.Host, one.Slice.GPU)
 		if !ok {
 			continue
 		}
-		of := c.After.Target.ShortName() + " on " + g.Model.ShortModel()
-		limits := fit.Limits(g.Model, c.After.Slice.Profile, c.After.Target, c.After.ReportedCapability() == resource.CapabilityTarget)
-		if devices := len(c.After.Slices()); devices > 1 {
+		of := one.Target.ShortName() + " on " + g.Model.ShortModel()
+		limits := fit.Limits(g.Model, one.Slice.Profile, one.Target, one.ReportedCapability() == resource.CapabilityTarget)
+		if devices := len(one.Slices()); devices > 1 {
 			of = fmt.Sprintf("%d x %s", devices, of)
 			limits = append(limits, "no NVLink is shown, so NCCL uses PCIe or shared memory")
 		}
 		if same := slices.IndexFunc(all, func(d disguise) bool { return d.of == of }); same >= 0 && !slices.Equal(all[same].limits, limits) {
-			of += " as " + fit.SliceName(c.After.Slice.Profile)
+			of += " as " + fit.SliceName(one.Slice.Profile)
 		}
 		if len(limits) > 0 && !slices.ContainsFunc(all, func(d disguise) bool { return d.of == of }) {
 			all = append(all, disguise{of, limits})

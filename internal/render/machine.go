@@ -77,9 +77,7 @@ func (v MachineView) tenant(h resource.Holder) *tenant {
 // Machine shows this machine with all who use it.
 func (v MachineView) draw(p *page) {
 	f := newFleet(v.withLocks())
-	if v.Unread != nil {
-		p.lead(0, drifted, "The GPUs cannot be read:", prose.Stop(v.Unread.Error())+" This is what the ledger has.")
-	}
+	p.unread(v)
 	for _, h := range v.Live.Hosts {
 		if v.Unread != nil {
 			continue
@@ -96,6 +94,13 @@ func (v MachineView) draw(p *page) {
 	p.tenantTable(v)
 	p.waiting(v)
 	p.machineSummary(v)
+}
+
+// unread says why the GPUs are not shown.
+func (p *page) unread(v MachineView) {
+	if v.Unread != nil {
+		p.lead(0, drifted, "The GPUs cannot be read:", prose.Stop(v.Unread.Error())+" This is what the ledger has.")
+	}
 }
 
 // MachineSessionsView is this machine without its GPUs: who uses it.

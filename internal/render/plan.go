@@ -76,7 +76,7 @@ func (v PlanView) draw(p *page) {
 		p.images(v)
 		p.gpus(v)
 		p.limits(v)
-		p.leftovers(v)
+		p.leftovers(v.Plan.Diff.Leftovers)
 		p.information(v, true)
 	}
 	p.down(v.Plan.Diff.Down)
@@ -182,13 +182,13 @@ func tallyOf(p *plan.Plan) tally {
 	return t
 }
 
-// leftovers lists the leftovers of interrupted runs that the plan removes.
-func (p *page) leftovers(v PlanView) {
-	if len(v.Plan.Diff.Leftovers) == 0 {
+// leftovers lists leftovers of interrupted runs, which apply removes.
+func (p *page) leftovers(all []resource.Body) {
+	if len(all) == 0 {
 		return
 	}
-	t := &table{indent: 2, columns: []column{{}, {}, {prose: true}}}
-	for _, c := range v.Plan.Diff.Leftovers {
+	t := &table{indent: 2, columns: []column{{screen: true}, {name: "Name"}, {name: "What", prose: true}}}
+	for _, c := range all {
 		what := either(c.ID == "", "a session folder that no container has", "a container that never ran")
 		t.add(inked(removed, "-"), text(resource.BodyName(c.Session)), inked(dim, what))
 	}

@@ -171,12 +171,14 @@ type fleet struct {
 	drift  map[resource.Address][]diff.Drift
 	states []string // of the state's sessions: see sessionState
 	ssh    bool     // a session has ssh
+
+	hues map[string]int // colours of blocks in HTML
 }
 
 func newFleet(v StatusView) fleet {
 	addresses := v.Prior.Addresses()
 	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice][]*resource.PriorSession{},
-		whole: map[resource.GPUKey][]*resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}}
+		whole: map[resource.GPUKey][]*resource.PriorSession{}, drift: map[resource.Address][]diff.Drift{}, hues: numberBlocks(v.Prior.Sessions)}
 	for i := range v.Prior.Sessions {
 		s := &v.Prior.Sessions[i]
 		f.ssh = f.ssh || s.Spec.SSH.Enabled

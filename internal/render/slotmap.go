@@ -370,7 +370,7 @@ func (p *page) mapHost(h resource.Host, g grid, maps []slotMap, name int) {
 		label := mapName(h.GPUs[i])
 		bar := p.bar(g, m.cells())
 		if m.bare() {
-			bar = inked(dim, given(h.GPUs[i].Model.MIG() || h.GPUs[i].MIGCapable, "MIG off, ")+"free")
+			bar = inked(dim, bareWords(h.GPUs[i]))
 		} else if m.mig && m.slots() != ruled {
 			ruled = m.slots()
 			p.print(0, join(line{pad(name)}, g.ruler(ruled)))
@@ -381,5 +381,10 @@ func (p *page) mapHost(h resource.Host, g grid, maps []slotMap, name int) {
 
 // bare reports whether there is nothing to draw: no slots and no session.
 func (m slotMap) bare() bool { return !m.mig && len(m.taken) == 0 }
+
+// bareWords stand for the map of such a GPU.
+func bareWords(g resource.GPU) string {
+	return given(g.Model.MIG() || g.MIGCapable, "MIG off, ") + "free"
+}
 
 func mapName(g resource.GPU) string { return fmt.Sprintf("GPU %d  %s", g.Index, g.Model.ShortModel()) }

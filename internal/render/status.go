@@ -47,15 +47,20 @@ func (p *page) statusGPU(v fleet, g resource.GPU) {
 		memoryWords(g), m.computeWords(), given(g.ComputeMode != resource.DefaultMode, "compute mode "+resource.ComputeMode.Text(g.ComputeMode)))
 	p.print(0, join(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text("  "+g.Model.Name), inked(dim, "  "+words.ShortUUID(g.UUID))))
 	p.flow(4, 4, text(strings.Join(each(items, together), ", ")))
-	for _, m := range v.daemons(g) {
-		now := diff.MPSNow(m, v.Live, g.Host)
-		p.flow(4, 6, text(words.Field(diff.Field{Kind: diff.FieldMPS, Name: diff.DaemonName(m)})+": "+words.Value(now, v.Live)))
-	}
+	p.mpsDaemons(v, g)
 	p.statusDrift(v.Drift, g)
 	p.degraded(g)
 	p.holders(v, g)
 	if m.mig || len(m.taken) > 0 {
 		p.slotMap(4, m, v.labels)
+	}
+}
+
+// mpsDaemons shows the MPS daemons of the project with their limits.
+func (p *page) mpsDaemons(v fleet, g resource.GPU) {
+	for _, m := range v.daemons(g) {
+		now := diff.MPSNow(m, v.Live, g.Host)
+		p.flow(4, 6, text(words.Field(diff.Field{Kind: diff.FieldMPS, Name: diff.DaemonName(m)})+": "+words.Value(now, v.Live)))
 	}
 }
 
@@ -125,7 +130,7 @@ func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
 
 // orphans lists the containers that the state does not have.
 func (p *page) orphans(v StatusView) {
-	t := &table{indent: 2, columns: []column{{}, {}, {}, {prose: true}}}
+	t := &table{indent: 2, columns: []column{{name: "Session"}, {name: "State"}, {name: "Host"}, {name: "ID", prose: true}}}
 	for _, h := range v.Live.Hosts {
 		for _, c := range v.orphans(h) {
 			t.add(text(c.Session), text(c.State), text("on "+h.Name), inked(dim, shortID(c)))
@@ -139,45 +144,48 @@ func (p *page) orphans(v StatusView) {
 	p.table(t)
 }
 
-// counts is one line about all sessions.
-func (f fleet) counts() line {
-	all, missing := len(f.Prior.Sessions), len(f.Prior.Missing)
-	running := count(f.states, func(state string) bool { return state == resource.Running })
-	words := prose.Count(all, "session") + ", all running"
-	switch {
-	case all == 0:
-		words = "No session"
-	case running < all:
-		words = fmt.Sprintf("%s, %d running", prose.Count(all, "session"), running)
-	}
-	if unknown := count(f.states, func(state string) bool { return state == stateUnknown }); unknown > 0 {
-		words += fmt.Sprintf(", %d unknown", unknown)
-	}
-	unfinished := f.unfinished()
-	words += given(unfinished, fmt.Sprintf(", %d unfinished", unfinished)) +
-		given(missing, fmt.Sprintf(", %d missing since a run was interrupted", missing))
-	foreign := -len(f.owners)
+// statusTally counts what a status shows.
+type statusTally struct{ all, running, unknown, unfinished, missing, foreign, drift int }
+
+func (f fleet) tally() statusTally {
+	t := statusTally{all: len(f.Prior.Sessions), missing: len(f.Prior.Missing), drift: f.drifted(), foreign: -len(f.owners)}
+	t.running = count(f.states, func(state string) bool { return state == resource.Running })
+	t.unknown = count(f.states, func(state string) bool { return state == stateUnknown })
+	t.unfinished = count(f.Prior.Sessions, resource.PriorSession.Incomplete)
 	for _, h := range f.Live.Hosts {
 		for _, g := range h.GPUs {
-			foreign += len(g.Slices)
+			t.foreign += len(g.Slices)
 		}
 	}
-	words += given(foreign > 0, "; "+prose.Count(foreign, "foreign slice"))
-	if drift := f.drifted(); drift > 0 {
-		return join(text(words+"; "), inked(drifted, "drift in "+prose.Count(drift, "place")), text("."))
+	return t
+}
+
+// words is one line.
+func (t statusTally) words() line {
+	words := prose.Count(t.all, "session") + ", all running"
+	switch {
+	case t.all == 0:
+		words = "No session"
+	case t.running < t.all:
+		words = fmt.Sprintf("%s, %d running", prose.Count(t.all, "session"), t.running)
+	}
+	words += given(t.unknown, fmt.Sprintf(", %d unknown", t.unknown)) + given(t.unfinished, fmt.Sprintf(", %d unfinished", t.unfinished)) +
+		given(t.missing, fmt.Sprintf(", %d missing since a run was interrupted", t.missing)) +
+		given(t.foreign > 0, "; "+prose.Count(t.foreign, "foreign slice"))
+	if t.drift > 0 {
+		return join(text(words+"; "), inked(drifted, "drift in "+prose.Count(t.drift, "place")), text("."))
 	}
 	return text(words + "; no drift.")
 }
 
-func (f fleet) unfinished() int { return count(f.Prior.Sessions, resource.PriorSession.Incomplete) }
-
 // statusSummary counts, and suggests the next command.
 func (p *page) statusSummary(v fleet) {
-	p.flow(0, 2, v.counts())
+	t := v.tally()
+	p.flow(0, 2, t.words())
 	switch {
-	case v.drifted() > 0:
+	case t.drift > 0:
 		p.next(suggest("plan", v.Flags))
-	case v.unfinished()+len(v.Prior.Missing) > 0:
+	case t.unfinished+t.missing > 0:
 		p.next(suggest("apply", v.Flags))
 	}
 }

@@ -24,6 +24,9 @@ type column struct {
 	tight bool // one blank before it instead of the table's gap
 	prose bool // may wrap; the last column only
 
+	name   string // its heading in HTML, where a screen has none
+	screen bool   // on a screen alone
+
 	brief func(string) string // what its cells become on a narrow screen; nil leaves them
 }
 
@@ -69,6 +72,10 @@ func (t *table) across(indent int, l line) {
 // table writes a table.
 func (p *page) table(t *table) {
 	if len(t.rows) == 0 {
+		return
+	}
+	if p.paper != nil {
+		*p.paper = append(*p.paper, block{table: t})
 		return
 	}
 	t = t.squeezed(p.width())

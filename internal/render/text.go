@@ -71,6 +71,8 @@ type page struct {
 	out   strings.Builder
 	blank bool // the last line is empty, or there is none
 	row   line // of a table, while it is made
+
+	paper *[]block // what is drawn, instead of out, where it becomes HTML; nil on a screen
 }
 
 func newPage(s Style) *page { return &page{Style: s, blank: true} }
@@ -92,6 +94,10 @@ func (p *page) print(indent int, l line) {
 	l = trimmed(l)
 	if len(l) == 0 {
 		p.gap()
+		return
+	}
+	if p.paper != nil {
+		*p.paper = append(*p.paper, block{indent: indent, line: l})
 		return
 	}
 	p.out.WriteString(strings.Repeat(" ", indent))
@@ -118,6 +124,10 @@ func trimmed(l line) line {
 
 // flow writes prose, broken at blanks; later lines hang at their own indent.
 func (p *page) flow(indent, hang int, l line) {
+	if p.paper != nil {
+		p.print(indent, l)
+		return
+	}
 	for _, one := range wrap(l, p.width()-indent, p.width()-hang) {
 		p.print(indent, one)
 		indent = hang

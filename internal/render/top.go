@@ -152,7 +152,7 @@ func (p *page) screen(height int) string {
 
 func (p *page) topHead(v TopView) {
 	clock := v.At.Format(time.TimeOnly)
-	p.flow(0, 2, join(inked(strong, "cosplay top"), text(" at "+clock+": "), v.fleet.counts()))
+	p.flow(0, 2, join(inked(strong, "cosplay top"), text(" at "+clock+": "), v.fleet.tally().words()))
 	if v.Problem != "" {
 		p.lead(0, removed, "Not read since "+clock+":", v.Problem)
 	}

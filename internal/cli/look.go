@@ -3,108 +3,30 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"cosplay/catalog"
-	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
 
-func statusCommand(inv *invocation) *cobra.Command {
-	var (
-		again    bool
-		interval time.Duration
-	)
-	cmd := inv.looking("status", "Show hosts, GPUs and sessions as they are now",
-		func(v render.StatusView) render.View { return v }, func(v render.MachineView) render.View { return v })
-	cmd.Long += `
-
-With --watch it is shown again whenever a session, a GPU's settings, a slice or drift has changed, but not for readings such as power or memory, until Ctrl-C. cosplay top shows these in a live table.`
-	once := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case !again:
-			return once(cmd, args)
-		case interval < leastInterval:
-			return fmt.Errorf("--interval %s is too short; write at least %s", interval, leastInterval)
-		}
-		return inv.watchStatus(cmd.Context(), interval)
-	}
-	cmd.Flags().BoolVarP(&again, "watch", "w", false, "show it again whenever something has changed")
-	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "how often to read the hosts, with --watch")
-	return cmd
-}
-
-// watchStatus shows the project again whenever something has changed, until a signal. A host that cannot be read for a
-// moment does not end it.
-func (inv *invocation) watchStatus(ctx context.Context, interval time.Duration) error {
-	p, err := inv.open(forHosts)
-	if err != nil {
-		return err
-	}
-	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
-	defer release()
-	for shown := ""; ; {
-		o, err := p.Peek(ctx)
-		p.Machine.Rest()
-		switch {
-		case ctx.Err() != nil || inv.unread():
-			return nil
-		case err != nil && shown == "":
-			return err
-		case err != nil:
-			if why := err.Error(); why != shown {
-				render.Error(inv.Err, inv.style(inv.Err), err)
-				shown = why
-			}
-		default:
-			view := inv.viewOf(p.Project, o)
-			if now := render.Unchanging(view); now != shown {
-				if err := inv.showAgain(view, shown != ""); err != nil {
-					return err
-				}
-				shown = now
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(interval):
-		}
-	}
-}
-
-func (inv *invocation) showAgain(view render.StatusView, later bool) error {
-	if inv.json {
-		return render.JSONLine(inv.Out, view)
-	}
-	if later {
-		fmt.Fprintf(inv.Out, "\n%s\n\n", time.Now().Format(time.DateTime))
-	}
-	return inv.print(view)
-}
-
 func psCommand(inv *invocation) *cobra.Command {
 	return inv.looking("ps", "List the sessions as they are now",
-		func(v render.StatusView) render.View { return render.SessionsView{StatusView: v} },
-		func(v render.MachineView) render.View { return render.MachineSessionsView{MachineView: v} })
+		func(v render.StatusView) error { return inv.print(render.SessionsView{StatusView: v}) },
+		func(v render.MachineView) error { return inv.print(render.MachineSessionsView{MachineView: v}) })
 }
 
 func mapCommand(inv *invocation) *cobra.Command {
 	return inv.looking("map", "Draw which slots of which GPU are taken",
-		func(v render.StatusView) render.View { return render.MapView{StatusView: v} },
-		func(v render.MachineView) render.View { return render.MachineMapView{MachineView: v} })
+		func(v render.StatusView) error { return inv.print(render.MapView{StatusView: v}) },
+		func(v render.MachineView) error { return inv.print(render.MachineMapView{MachineView: v}) })
 }
 
 // looking is a command that reads state and hosts, and shows them; in a folder without a project, this machine.
-func (inv *invocation) looking(name, short string, ofProject func(render.StatusView) render.View, ofMachine func(render.MachineView) render.View) *cobra.Command {
+func (inv *invocation) looking(name, short string, ofProject func(render.StatusView) error, ofMachine func(render.MachineView) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   name,
 		Short: short,
@@ -119,12 +41,12 @@ In a folder with neither a configuration nor a state: those of this machine, wit
 				if err != nil {
 					return err
 				}
-				return inv.print(ofMachine(view))
+				return ofMachine(view)
 			}
 			if err != nil {
 				return err
 			}
-			return inv.print(ofProject(view))
+			return ofProject(view)
 		},
 	}
 }

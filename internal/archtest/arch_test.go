@@ -67,6 +67,7 @@ var reads = map[string]string{
 	"internal/selftest":             "the folder of a session, to lock it; ssh",
 	"internal/sim":                  "the folder of a simulated host",
 	"internal/state":                "the state and its backup",
+	"internal/transfer":             "the files that are copied",
 }
 
 // procs are the packages that read /proc or /sys, of other processes above all.

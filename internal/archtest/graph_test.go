@@ -29,7 +29,7 @@ var groups = []group{
 	{name: "records", packages: []string{"internal/ledger", "internal/state"}, imports: []string{"values", "tools"}},
 	{name: "hardware", packages: []string{"internal/agent", "internal/mps", "internal/sim"}, inner: true, imports: []string{"values", "tools", "decisions", "records"}},
 	{name: "init", packages: []string{"internal/initd", "internal/initd/account", "internal/initd/boot", "internal/initd/environ", "internal/initd/launch", "internal/initd/scp", "internal/initd/sshd"}, inner: true},
-	{name: "sessions", packages: []string{"internal/cdi", "internal/disguise", "internal/inside", "internal/remote", "internal/runtime", "internal/runtime/all", "internal/runtime/docker/image", runtimes}, inner: true,
+	{name: "sessions", packages: []string{"internal/cdi", "internal/disguise", "internal/inside", "internal/remote", "internal/runtime", "internal/runtime/all", "internal/runtime/docker/image", runtimes, "internal/transfer"}, inner: true,
 		imports: []string{"values", "tools", "decisions", "hardware", "init"}},
 	{name: "observe", packages: []string{"internal/observe"}, imports: []string{"values"}},
 	{name: "apply", packages: []string{"internal/apply"}, imports: []string{"values", "tools", "decisions", "records"}},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/moby/go-archive"
+
 	"cosplay/internal/disguise"
 	"cosplay/internal/preflight"
 	"cosplay/internal/resource"
@@ -108,6 +110,19 @@ type (
 	// Logger keeps what the programs of a session print.
 	Logger interface {
 		Logs(ctx context.Context, session string, o LogOptions, out, err io.Writer) error
+	}
+
+	// Copier copies files out of a session and into it, as archives. A relative path is below the workspace.
+	Copier interface {
+		// Source finds what is at a path; follow asks for what a symbolic link at its end leads to.
+		Source(ctx context.Context, session, path string, follow bool) (archive.CopyInfo, error)
+		// Destination finds what is at a path, a link followed; without anything there, its folder has to exist.
+		Destination(ctx context.Context, session, path string) (archive.CopyInfo, error)
+		// Pack writes what Source has found. Each name begins with the last part of its path.
+		Pack(ctx context.Context, session string, what archive.CopyInfo, to io.Writer) error
+		// Unpack extracts an archive into a folder that exists. In a container its files belong to whom it says; elsewhere
+		// to the user who runs the session, but with owners.
+		Unpack(ctx context.Context, session, folder string, from io.Reader, owners bool) error
 	}
 
 	// Login has sessions with ssh. Know writes the known_hosts file of a session and gives its path.

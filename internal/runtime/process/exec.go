@@ -113,7 +113,7 @@ func (r Runtime) command(ctx context.Context, session string, p runtime.Program)
 	dir := r.Folder(session)
 	f, err := readFigures(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("its session folder does not exist. Fix: cosplay apply recreates it")
+		return nil, errNoFolder
 	}
 	if err != nil {
 		return nil, err

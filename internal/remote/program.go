@@ -207,12 +207,20 @@ func (s Server) start(ctx context.Context, text []byte, streams runtime.Streams)
 		if of, can := in.(runtime.Logger); can {
 			return 0, of.Logs(ctx, q.IDs[0], *q.Logs, streams.Out, streams.Err)
 		}
+	case q.Pack != nil || q.Unpack != nil:
+		if of, can := in.(runtime.Copier); can {
+			return 0, carry(ctx, of, q, streams)
+		}
 	default:
 		if of, can := in.(imager); can {
 			return 0, of.Ensure(ctx, q.Image, q.How, func(line string) { _, _ = fmt.Fprintln(streams.Out, line) })
 		}
 	}
-	return 1, fmt.Errorf("sessions that run %s cannot do that", resource.RuntimeNamed(q.Runtime).Where)
+	return 1, cannot(q)
+}
+
+func cannot(q question) error {
+	return fmt.Errorf("sessions that run %s cannot do that", resource.RuntimeNamed(q.Runtime).Where)
 }
 
 // unread reports whether an output is a pipe that no process reads any more.

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moby/go-archive"
+
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
@@ -182,6 +184,88 @@ func TestPrograms(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(s.Root); len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// copier is a fake with files.
+type copier struct {
+	*fake
+	path, folder string
+	follow, into bool
+	owners       bool
+	got          string
+}
+
+func (c *copier) Source(_ context.Context, _, path string, follow bool) (archive.CopyInfo, error) {
+	c.path, c.follow, c.into = path, follow, false
+	return archive.CopyInfo{Path: "/ws/" + path, Exists: true, IsDir: true, RebaseName: "n"}, c.failure
+}
+
+func (c *copier) Destination(_ context.Context, _, path string) (archive.CopyInfo, error) {
+	c.path, c.into = path, true
+	return archive.CopyInfo{Path: "/ws/" + path}, c.failure
+}
+
+func (c *copier) Pack(_ context.Context, _ string, what archive.CopyInfo, to io.Writer) error {
+	_, _ = io.WriteString(to, "archive of "+what.Path)
+	return c.failure
+}
+
+func (c *copier) Unpack(_ context.Context, _, folder string, from io.Reader, owners bool) error {
+	text, _ := io.ReadAll(from)
+	c.folder, c.owners, c.got = folder, owners, string(text)
+	return c.failure
+}
+
+// TestCopies: what is at a path is asked for, an archive is a program with streams, and both fail where sessions have no files.
+func TestCopies(t *testing.T) {
+	f, s, r := pair(t)
+	if _, err := r.Source(ctx, "worker-0", "out", true); err == nil || !strings.Contains(err.Error(), "cannot do that") {
+		t.Errorf("a runtime without files: %v", err)
+	}
+	c := &copier{fake: f}
+	s.Open = func(string, resource.Owner) (runtime.Runtime, error) { return c, nil }
+	r.Ask = func(_ context.Context, q []byte, _ time.Duration) ([]byte, error) { return s.Answer(q) }
+	what, err := r.Source(ctx, "worker-0", "out", true)
+	if want := (archive.CopyInfo{Path: "/ws/out", Exists: true, IsDir: true, RebaseName: "n"}); err != nil || what != want || !c.follow || c.into {
+		t.Errorf("source %+v, %v", what, err)
+	}
+	if at, err := r.Destination(ctx, "worker-0", "in"); err != nil || at.Path != "/ws/in" || at.Exists || !c.into {
+		t.Errorf("destination %+v, %v", at, err)
+	}
+	run := func(q question, in string) (string, error) {
+		q.Op, q.IDs = opProgram, []string{"worker-0"}
+		a, err := r.ask(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		var out bytes.Buffer
+		if _, err := s.Start(ctx, a.Program, runtime.Streams{In: strings.NewReader(in), Out: &out}); err != nil {
+			return "", err
+		}
+		ended, err := s.outcome(a.Program)
+		if err == nil && ended.Error.What != "" {
+			err = ended.Error
+		}
+		return out.String(), err
+	}
+	if out, err := run(question{Pack: &what}, ""); err != nil || out != "archive of /ws/out" {
+		t.Errorf("packed %q, %v", out, err)
+	}
+	if _, err := run(question{Unpack: &unpacking{"/ws", true}}, "text"); err != nil || c.folder != "/ws" || !c.owners || c.got != "text" {
+		t.Errorf("unpacked %+v, %v", c, err)
+	}
+	f.failure = errors.New("write /ws/x: no space left on device")
+	if _, err := run(question{Unpack: &unpacking{"/ws", false}}, "text"); err == nil || !strings.Contains(err.Error(), "/ws/x: no space") || c.owners {
+		t.Errorf("a full disk over there: %v", err)
+	}
+	if _, err := r.Source(ctx, "worker-0", "out", false); err == nil || c.follow {
+		t.Errorf("a failure over there: %v", err)
+	}
+	for _, q := range []question{{Op: opFind, IDs: []string{"x"}}, {Op: opFind, Find: &finding{}}, {Op: opProgram, Pack: &what}, {Op: opProgram, Unpack: &unpacking{}}} {
+		if _, err := r.ask(ctx, q); err == nil || !strings.Contains(err.Error(), "does not say about what") {
+			t.Errorf("%+v: %v", q, err)
+		}
 	}
 }
 

@@ -80,8 +80,10 @@ func (q question) check() error {
 	case opUnprepare, opUsage, opOffer, opEnd, opStop:
 		lacks = len(q.IDs) != 1
 	case opProgram:
-		of := len(q.IDs) == 1 && (q.Program != nil || q.Logs != nil)
+		of := len(q.IDs) == 1 && (q.Program != nil || q.Logs != nil || q.Pack != nil || q.Unpack != nil)
 		lacks = !of && q.Image == "" && !q.Notify
+	case opFind:
+		lacks = len(q.IDs) != 1 || q.Find == nil
 	case opOffered:
 		lacks = q.Image == ""
 	case opSignal, opOutcome:
@@ -177,6 +179,8 @@ func ofMore(ctx context.Context, in runtime.Runtime, q question) (a answer, err 
 		if of, can := in.(runtime.Entered); can {
 			a.Entered, err = of.Entered(ctx, q.IDs)
 		}
+	case opFind:
+		a.Found, err = find(ctx, in, q)
 	case opReports:
 		if of, can := in.(runtime.Reporter); can {
 			a.Reports = maps.Collect(of.Reports(q.IDs))

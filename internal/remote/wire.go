@@ -5,6 +5,8 @@ package remote
 import (
 	"time"
 
+	"github.com/moby/go-archive"
+
 	"cosplay/internal/disguise"
 	"cosplay/internal/plan"
 	"cosplay/internal/preflight"
@@ -33,6 +35,10 @@ type question struct {
 	Logs    *runtime.LogOptions `json:"logs,omitempty"`
 	How     plan.ImageSource    `json:"how,omitempty"`
 	Notify  bool                `json:"notify,omitempty"` // a line for each event
+	Pack    *archive.CopyInfo   `json:"pack,omitempty"`
+	Unpack  *unpacking          `json:"unpack,omitempty"`
+
+	Find *finding `json:"find,omitempty"`
 
 	Signal  int           `json:"signal,omitempty"`
 	Message string        `json:"message,omitempty"` // for the terminals of programs that end
@@ -63,6 +69,7 @@ const (
 	opOffered   = "offered"
 	opLeftovers = "leftovers"
 	opStranger  = "stranger"
+	opFind      = "find"
 	opTidy      = "tidy"    // removes what sessions shared, where there are none
 	opProgram   = "program" // keeps a program, or what else has streams, for Run
 	opSignal    = "signal"  // to that program
@@ -84,6 +91,19 @@ func (q question) patience() time.Duration {
 		return removeTime + q.Grace
 	}
 	return q.Grace
+}
+
+// finding is a path that is the source of a copy, or its destination.
+type finding struct {
+	Path   string `json:"path"`
+	Into   bool   `json:"into,omitempty"`
+	Follow bool   `json:"follow,omitempty"`
+}
+
+// unpacking is where an archive is extracted.
+type unpacking struct {
+	Folder string `json:"folder"`
+	Owners bool   `json:"owners,omitempty"`
 }
 
 // session is a session with its sensitive values, which its own form leaves out.
@@ -122,6 +142,7 @@ type answer struct {
 	Engine   *resource.Engine        `json:"engine,omitempty"`
 	Image    string                  `json:"image,omitempty"`
 	Stranger *stranger               `json:"stranger,omitempty"`
+	Found    *archive.CopyInfo       `json:"found,omitempty"`
 
 	Missing bool `json:"missing,omitempty"` // what was asked for is not there: fs.ErrNotExist
 }

@@ -97,7 +97,7 @@ func TestDocker(t *testing.T) {
 }
 
 // containersElsewhere are the stories with containers that always run as if their hosts were on another machine.
-var containersElsewhere = []string{"stopped"}
+var containersElsewhere = []string{"cp", "stopped"}
 
 // TestDockerElsewhere runs stories with containers as if their hosts were on another machine, as TestScriptsElsewhere does.
 func TestDockerElsewhere(t *testing.T) {

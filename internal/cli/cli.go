@@ -157,7 +157,7 @@ var commandGroups = []struct {
 		statusCommand, psCommand, topCommand, reportCommand, mapCommand, historyCommand, showCommand, outputCommand, consoleCommand, graphCommand,
 		stateCommand, importCommand}},
 	{"Sessions:", []func(*invocation) *cobra.Command{
-		runCommand, fitsCommand, sshCommand, execCommand, logsCommand, devicesCommand, stopCommand, startCommand, extendCommand, expireCommand,
+		runCommand, fitsCommand, sshCommand, execCommand, cpCommand, logsCommand, devicesCommand, stopCommand, startCommand, extendCommand, expireCommand,
 		sshConfigCommand, verifyCommand}},
 	{"Catalog:", []func(*invocation) *cobra.Command{lsCommand, infoCommand, fitCommand}},
 	{"Other commands:", []func(*invocation) *cobra.Command{
@@ -193,9 +193,6 @@ func (inv *invocation) root() *cobra.Command {
 	}
 	group(root)
 	root.AddCommand(agentCommand(), enterCommand(), guardCommand())
-	for _, name := range laterCommands {
-		root.AddCommand(later(name))
-	}
 	inv.helpful(root)
 	inv.completes(root)
 	root.SetHelpCommandGroupID("Other commands:")

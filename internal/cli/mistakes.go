@@ -17,24 +17,8 @@ import (
 	"cosplay/internal/terminal"
 )
 
-// laterCommands and laterFlags are planned: cosplay refuses them by name, not as unknown.
-var (
-	laterCommands = []string{"cp"}
-	laterFlags    = []string{"log-level"}
-)
-
-// later is a command that is planned.
-func later(name string) *cobra.Command {
-	return &cobra.Command{
-		Use:                name,
-		Short:              "Not yet part of cosplay",
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return fmt.Errorf("%s is not yet part of cosplay; cosplay --help lists what is", cmd.CommandPath())
-		},
-	}
-}
+// laterFlags are planned: cosplay refuses them by name, not as unknown.
+var laterFlags = []string{"log-level"}
 
 // group makes a command that only has subcommands show its help, and refuse unknown ones.
 func group(cmd *cobra.Command) *cobra.Command {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
@@ -134,11 +133,6 @@ func (inv *invocation) readings() (func(context.Context) (render.StatusView, err
 		last.Live, last.Used, last.Now = r.Live, r.Used, project.Now()
 		return last, nil
 	}, nil
-}
-
-func isTerminal(w any) bool {
-	f, is := w.(interface{ Fd() uintptr })
-	return is && term.IsTerminal(int(f.Fd()))
 }
 
 // guardCommand is the process that restores the terminal of a live table that was killed.

@@ -30,7 +30,7 @@ func verifyCommand(inv *invocation) *cobra.Command {
 
 NVML cannot read a clock lock. verify proves it: one session of each GPU fills a little memory for at most 3 s, and the SM clock is sampled meanwhile. A lock that is not in effect fails the check and is noted in the state: drift reports it, and the next apply sets the lock again.
 
-A check is skipped only where the image, Python or the driver lacks what it tests; the reason is printed. Sessions that cosplay stop has stopped are left out.
+A check is skipped only where the image, Python or the driver lacks what it tests; the reason is printed. Sessions that cosplay stop has stopped are left out, and those with an imported container, which has no disguise of cosplay's.
 
 Exit codes: 0 all that could be checked holds; 1 error, or a check failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +75,11 @@ func (inv *invocation) verified(ctx context.Context, p *project.Project, prior r
 			view.Stopped = append(view.Stopped, s.Address.Short())
 			fmt.Fprintf(inv.Err, "Left out: %v\n", project.Resting(s))
 		}
-		return s.Rests(body)
+		imported := s.Body != nil && s.Body.Foreign
+		if imported {
+			fmt.Fprintf(inv.Err, "Left out: %s: its container was imported and has no disguise of cosplay's to test. cosplay apply --replace %s recreates it with one.\n", s.Address, s.Address.Short())
+		}
+		return imported || s.Rests(body)
 	})
 	defer inv.slow("Testing the disguise in " + prose.Count(len(sessions), "session"))()
 	all, err := selftest.Verify(ctx, p, prior, live, sessions, o)

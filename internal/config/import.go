@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 )
 
 var importSchema = Block{
@@ -18,6 +19,10 @@ var importSchema = Block{
 			Description: "Imports an object for each element, which to and id read as each.key and each.value."},
 		{Name: "to", Type: SessionName, Required: true, Example: "session.x", Description: "The session that gets the object."},
 		{Name: "id", Type: Text, Required: true, Example: `"MIG-41c2f0a8-90d6-5a3c-8a15-2f0d0b8f5a11"`, Description: "The UUID of a MIG slice (MIG-UUID or MIG-GPU-UUID/GI/CI), the name or ID of a container, or the name of a session on its host."},
+		{Name: "baseline_mig", Type: Flag, Default: "(as it is)", Example: "false",
+			Description: "Whether MIG mode was on before another tool created the object. destroy restores this and the two below, instead of what cosplay finds; on hardware only root may state them. Without host's baseline_clock there was no clock lock then."},
+		{Name: "baseline_persistence", Type: Flag, Default: "(as it is)", Example: "false", Description: "Likewise, whether persistence mode was on."},
+		{Name: "baseline_power", Type: Whole, Unit: "W", Default: "(as it is)", Example: "700", Description: "Likewise, the power limit."},
 	},
 }
 
@@ -25,8 +30,47 @@ func (l *loader) readImport(b *hcl.Block) {
 	l.readPairs(b, &importSchema, "to", "id", "import does not say what becomes what", "to = session.x\n    id = \"MIG-...\"", l.addImport)
 }
 
-func (l *loader) addImport(to, id attribute, of instance, r reach) {
-	one := Import{Range: to.expr.Range(), IDRange: id.expr.Range()}
+// importBaselines has a reader for each attribute of an import block that states a setting of the GPU.
+var importBaselines = []struct {
+	name    string
+	setting resource.Setting
+	read    func(value) (int, bool)
+}{
+	{"baseline_mig", resource.MIGMode, value.bit},
+	{"baseline_persistence", resource.PersistenceMode, value.bit},
+	{"baseline_power", resource.PowerLimit, func(v value) (int, bool) {
+		watts, ok := wholeUpTo(10_000, "a power in W")(v)
+		return watts * 1000, ok
+	}},
+}
+
+// bit reads a flag as the value of a mode.
+func (v value) bit() (int, bool) {
+	on, ok := v.flag()
+	return resource.Bit(on), ok
+}
+
+// baseline reads what an import block states of the GPU.
+func (l *loader) baseline(said content, of instance, r reach) (all resource.Settings) {
+	for _, one := range importBaselines {
+		a := said.find(one.name)
+		if a == nil {
+			continue
+		}
+		if _, ok := l.check(a, r); !ok {
+			continue
+		}
+		if v, known := l.evaluate(*a, of.scope(l.scopeOf(a.mentions))); known && !v.leftOut() {
+			if value, ok := one.read(v); ok {
+				all = all.With(one.setting, value)
+			}
+		}
+	}
+	return all
+}
+
+func (l *loader) addImport(to, id attribute, said content, of instance, r reach) {
+	one := Import{Range: to.expr.Range(), IDRange: id.expr.Range(), Baseline: l.baseline(said, of, r)}
 	ref, ok := l.wholeReference(to, of, r)
 	if _, checked := l.check(&id, r); checked {
 		v, known := l.evaluate(id, of.scope(l.scopeOf(id.mentions)))

@@ -61,6 +61,9 @@ type Import struct {
 	ID      string           `json:"id"` // of a slice or a container, or the name of a session on its host
 	Range   hcl.Range        `json:"-"`  // of "to"
 	IDRange hcl.Range        `json:"-"`
+
+	// Baseline are the settings that the GPU had before another tool changed it, as far as the block states them.
+	Baseline resource.Settings `json:"baseline,omitzero"`
 }
 
 // Removal states what happens to sessions whose block was removed.

@@ -39,12 +39,12 @@ var removedSchema = Block{
 
 func (l *loader) readMoved(b *hcl.Block) {
 	l.readPairs(b, &movedSchema, "from", "to", "moved does not say from where to where", "from = session.a\n    to   = session.b",
-		func(from, to attribute, of instance, r reach) { l.addMove(b, from, to, of, r) })
+		func(from, to attribute, _ content, of instance, r reach) { l.addMove(b, from, to, of, r) })
 }
 
 // readPairs reads a block without a name that needs two attributes. It adds them for each element of the block's for_each,
 // and once for a block without it. A sample of the two is for the diagnostic about a block that lacks one.
-func (l *loader) readPairs(b *hcl.Block, schema *Block, one, two, lacking, sample string, add func(one, two attribute, of instance, r reach)) {
+func (l *loader) readPairs(b *hcl.Block, schema *Block, one, two, lacking, sample string, add func(one, two attribute, said content, of instance, r reach)) {
 	l.unnamed(b)
 	said := l.read(b, schema)
 	first, second, each := said.find(one), said.find(two), said.find("for_each")
@@ -59,7 +59,7 @@ func (l *loader) readPairs(b *hcl.Block, schema *Block, one, two, lacking, sampl
 		all = l.byEach("", each)
 	}
 	for _, of := range all.list {
-		add(*first, *second, of, all.reach)
+		add(*first, *second, said, of, all.reach)
 	}
 }
 

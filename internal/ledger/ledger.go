@@ -40,6 +40,9 @@ type Take struct {
 	// Slices are those that the project has created, by its state. The ledger has them too, unless it was lost.
 	Slices []resource.LiveSlice `json:"slices,omitempty"`
 
+	// Stated says that the configuration states the baseline: another tool changed the GPU before cosplay came.
+	Stated bool `json:"stated,omitempty"`
+
 	// Trusted requests come from root, or are about a ledger that belongs to the user: the
 	// agent trusts what they state about the past. Never part of a request.
 	Trusted bool `json:"-"`
@@ -118,7 +121,7 @@ func projectsOf(uid int, holders []resource.Holder) (count int) {
 
 func begin(g *resource.Page, t Take, found *Found) error {
 	*g = resource.Page{UUID: g.UUID, BootID: g.BootID, Departed: g.Departed, Changes: g.Changes}
-	if found == nil || t.FromState && t.Trusted {
+	if found == nil || (t.FromState || t.Stated) && t.Trusted {
 		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
 		return nil
 	}
@@ -132,6 +135,9 @@ func begin(g *resource.Page, t Take, found *Found) error {
 			return overtaken(planAgain, "the %s of the GPU cannot be read now (%s), and was %s when the plan was made", setting.Words(), lacks, Exact(t.Baseline, setting))
 		}
 		name, saw, is := setting.Words(), Exact(t.Baseline, setting), Exact(found.Settings, setting)
+		if t.Stated {
+			return refuse("sudo cosplay apply", "the configuration states that the baseline of the GPU is %s %s, where it is %s now: only root can confirm that", name, saw, is)
+		}
 		if t.FromState {
 			return refuse("sudo cosplay apply, or sudo cosplay destroy", "the host's ledger does not have the GPU, and the project's state says that its baseline is %s %s, where it is %s now: only root can confirm that", name, saw, is)
 		}

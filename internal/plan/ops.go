@@ -29,6 +29,7 @@ type (
 		Whole      bool              `json:"whole,omitempty"`      // without MIG, so that no other project can hold it
 		Others     []string          `json:"others,omitempty"`     // lineages of other holders
 		FromState  bool              `json:"from_state,omitempty"` // the baseline is the state's: the ledger was lost
+		Stated     bool              `json:"stated,omitempty"`     // the configuration states the baseline: another tool changed the GPU
 
 		Slices []resource.LiveSlice `json:"slices,omitempty"` // that the state has on it
 		For    string               `json:"for,omitempty"`    // the session that imports the one slice

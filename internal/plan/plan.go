@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -310,7 +311,7 @@ var ErrOtherSteps = errors.New("another version of cosplay saved the plan, and t
 // Plan computes the plan again. The key is the state's; before the first apply the plan has its own.
 func (s Saved) Plan(stateKey string) (*Plan, error) {
 	prior := s.Prior
-	prior.Key = stateKey
+	prior.Key = cmp.Or(stateKey, s.Key)
 	p := Build(s.Desired, prior, s.Live, s.Options)
 	p.Basis, p.Partial, p.Destroys, p.Key, p.Variables, p.Diff.Outputs = s.Basis, s.Partial, s.Destroys, s.Key, s.Variables, s.Outputs
 	p.Timestamp = s.Timestamp

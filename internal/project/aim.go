@@ -132,8 +132,9 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 		options.Down = resolve.Down(p.Intent, prior)
 	}
 	silent := p.unreachableHosts(prior, o.Live)
+	seen := *o // with the containers that import blocks add
 	if aim.Goal == AsConfigured {
-		prior, begin, wrong = p.imports(ctx, prior, o.Live, &options)
+		prior, begin, wrong = p.imports(ctx, prior, &seen.Live, &options)
 		diags = append(diags, wrong...)
 		if wrong = resolve.Spread(p.Intent, prior, o.Live, scope.Without(options.Down)); wrong.HasErrors() {
 			return p.Intent, slices.Concat(diags, wrong, silent), nil
@@ -146,14 +147,17 @@ func (p *Project) planChanges(ctx context.Context, aim Aim, o *Outlook, options 
 		options.Triggers = triggers(p.Intent)
 	}
 	if aim.Goal == AsConfigured || len(scope.Left) > 0 {
-		if desired, key, wrong, err = p.desire(intent, prior.Without(options.Forgets), o.Live, scope); err != nil {
+		if desired, key, wrong, err = p.desire(intent, prior.Without(options.Forgets), seen.Live, scope); err != nil {
 			return nil, nil, err
 		}
 		diags = append(diags, wrong...)
 		p.giveTTL(desired.Sessions, o.Live)
 	}
-	o.Plan = p.build(ctx, desired, prior, *o, options)
-	o.Plan.Key = key
+	o.Plan = p.build(ctx, desired, prior, seen, options)
+	o.Plan.Basis.Live = plan.NewBasis(o.Prior, o.Live).Live
+	if o.Plan.Key = key; o.Prior.Key == "" && prior.Key != "" {
+		o.Plan.Key = prior.Key // an import made one for its container
+	}
 	o.Plan.Partial, o.Plan.Destroys = aim.partial(), aim.removes()
 	o.Plan.Begin(begin)
 	sessions := o.Plan.Diff.Sessions

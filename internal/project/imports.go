@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -20,6 +21,7 @@ type Import struct {
 	GPU      resource.GPU       // that it is on; without a UUID where there is none yet
 	Name     string             // of a container in Docker
 	Foreign  bool               // cosplay did not create it, but removes it from now on
+	Kept     bool               // a container with its slice: it stays as it is until its block changes
 	Unproven bool               // only its labels name cosplay as its creator
 	Users    []resource.Process // in a foreign slice
 	Notes    []resource.Note
@@ -35,13 +37,13 @@ func (i *Import) Into(prior resource.Prior) resource.Prior {
 	return prior
 }
 
-// Finder finds the object that the ID of an import block names. It also returns the state
+// Finder finds the object that an import block names. It also returns the state
 // to continue with: a lost state gets back the lineage and the key that prove the object.
-type Finder func(ctx context.Context, p *Project, prior resource.Prior, live resource.Live, to resource.Address, id string) (*Import, resource.Prior, error)
+type Finder func(ctx context.Context, p *Project, prior resource.Prior, live resource.Live, one config.Import) (*Import, resource.Prior, error)
 
 // imports finds the objects that import blocks name, for sessions that the state does not
-// have. It returns the state with them, and the steps that add them.
-func (p *Project) imports(ctx context.Context, prior resource.Prior, live resource.Live, o *diff.Options) (resource.Prior, []plan.Step, hcl.Diagnostics) {
+// have. It returns the state with them, and the steps that add them; live gets the containers.
+func (p *Project) imports(ctx context.Context, prior resource.Prior, live *resource.Live, o *diff.Options) (resource.Prior, []plan.Step, hcl.Diagnostics) {
 	var (
 		steps []plan.Step
 		diags hcl.Diagnostics
@@ -51,7 +53,7 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live resour
 		if _, there := prior.Session(one.To); there || o.Left[one.To] {
 			continue
 		}
-		found, next, err := p.options.Find(ctx, p, prior, live, one.To, one.ID)
+		found, next, err := p.options.Find(ctx, p, prior, *live, one)
 		if err == nil && next.Lineage != prior.Lineage {
 			err = fmt.Errorf("the state was lost. Fix: cosplay state rebuild")
 		}
@@ -62,17 +64,37 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live resour
 		if found.Foreign || found.Unproven {
 			diags = append(diags, foreignImport(one, found))
 		}
-		prior = found.Into(next)
+		prior, *live = found.Into(next), found.in(*live)
 		steps = append(steps, found.Steps...)
 		o.Imported[one.To] = one.ID
 	}
 	return prior, steps, diags
 }
 
+// in adds a container that stays to the bodies of its host, where the runtime lists it once it is in the state.
+func (i *Import) in(live resource.Live) resource.Live {
+	if !i.Kept {
+		return live
+	}
+	live.Hosts = slices.Clone(live.Hosts)
+	for n := range live.Hosts {
+		h := &live.Hosts[n]
+		if h.Name != i.Session.Slice.Host {
+			continue
+		}
+		h.Bodies = append(slices.Clone(h.Bodies), *i.Session.Body)
+		slices.SortFunc(h.Bodies, resource.Body.Compare)
+	}
+	return live
+}
+
 // foreignImport warns of an object that cosplay did not create, or not provably.
 func foreignImport(one config.Import, found *Import) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s was not created by cosplay", one.ID), Subject: &one.IDRange,
 		Detail: "After this apply it belongs to cosplay: a change may replace it, and destroy removes it."}
+	if found.Kept {
+		d.Detail = "It stays as it is, without cosplay's disguise, until its block changes. After this apply it belongs to cosplay: destroy removes it, and cosplay apply --replace " + one.To.Short() + " recreates it as a session of cosplay."
+	}
 	if !found.Foreign {
 		d.Summary = fmt.Sprintf("only its labels name cosplay as the creator of %s", one.ID)
 	}

@@ -186,6 +186,10 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 	if !there {
 		return Login{}, fmt.Errorf("%s: its container does not exist. Fix: cosplay apply recreates it", s.Address)
 	}
+	if s.Body != nil && s.Body.Foreign {
+		return Login{}, prose.Advice{What: fmt.Sprintf("%s runs in an imported container, for whose ssh server cosplay has no key", s.Address),
+			Fix: fmt.Sprintf("cosplay exec %[1]s, or log in as before the import; cosplay apply --replace %[1]s recreates it with cosplay's ssh", s.Address.Short())}
+	}
 	if err := unreachable(s, c); err != nil {
 		return Login{}, err
 	}

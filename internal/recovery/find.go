@@ -30,6 +30,8 @@ type finder struct {
 	live   resource.Live
 	wanted config.Session
 	id     string
+
+	baseline resource.Settings // of the GPU, as far as the import states it
 }
 
 // find tries the project's own objects, then slices, then containers.
@@ -118,12 +120,17 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	if !there {
 		return nil, nil
 	}
-	page, inHand := f.live.Page(made.Host, made.GPU)
+	page, _ := f.live.Page(made.Host, made.GPU)
 	for _, o := range page.Others(lineage) {
 		if slices.ContainsFunc(o.Slices, func(s resource.LiveSlice) bool {
 			return s.Match(made) != resource.OtherSlice || s.UUID == "" && s.Start == made.Start
 		}) {
 			return nil, fmt.Errorf("the slice %s belongs to another project, with lineage %s%s", made.UUID, o.Lineage, f.whereabouts(o.Lineage))
+		}
+	}
+	for _, s := range f.prior.Sessions {
+		if s.Handle != nil && (resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}).Match(made) != resource.OtherSlice {
+			return nil, fmt.Errorf("the slice %s is that of %s already", made.UUID, s.Address)
 		}
 	}
 	if err := f.mayHave(made); err != nil {
@@ -136,19 +143,29 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	found := &project.Import{ID: f.id, Foreign: true, Session: resource.PriorSession{Session: session, Handle: &made.Handle}}
 	found.GPU, _ = f.live.GPU(made.Host, made.GPU)
 	found.Users = prose.Only(found.GPU.Processes, func(p resource.Process) bool { return p.In(made.Handle) })
-	take := plan.TakeGPU{Host: made.Host, GPU: made.GPU, Slices: []resource.LiveSlice{made},
-		Others: prose.Each(page.Others(lineage), func(o resource.Holder) string { return o.Lineage })}
-	switch held, ours := f.prior.GPU(made.Host, made.GPU); {
+	take := f.take(made.Host, found.GPU, lineage)
+	take.Slices = []resource.LiveSlice{made}
+	host, _ := f.live.Host(made.Host)
+	found.Steps = adopting(f.prior, host.BootID, found.Session, nil, &take)
+	return found, nil
+}
+
+// take acquires a GPU with something that cosplay did not create, without that.
+func (f *finder) take(host string, g resource.GPU, lineage string) plan.TakeGPU {
+	page, inHand := f.live.Page(host, g.UUID)
+	take := plan.TakeGPU{Host: host, GPU: g.UUID, Others: prose.Each(page.Others(lineage), func(o resource.Holder) string { return o.Lineage })}
+	switch held, ours := f.prior.GPU(host, g.UUID); {
 	case ours:
 		take.Baseline, take.LockBefore = held.Baseline, held.LockBefore
 	case inHand:
 		take.Baseline, take.LockBefore = page.Baseline, page.LockBefore
 	default:
-		take.Baseline, take.LockBefore = diff.Baseline(found.GPU, f.DiffOptions(f.live).BaselineClockMHz[made.Host])
+		take.Baseline, take.LockBefore = diff.Baseline(g, f.DiffOptions(f.live).BaselineClockMHz[host])
+		if f.baseline != (resource.Settings{}) {
+			take.Baseline, take.LockBefore, take.Stated = f.baseline.Over(take.Baseline), false, true
+		}
 	}
-	host, _ := f.live.Host(made.Host)
-	found.Steps = adopting(f.prior, host.BootID, found.Session, nil, &take)
-	return found, nil
+	return take
 }
 
 // liveSlice finds the slice with the UUID on any host.
@@ -282,6 +299,9 @@ func (f *finder) stranger(ctx context.Context, h *machine.Host, in runtime.Impor
 		if s.Body != nil && s.Body.ID == c.ID {
 			return nil, fmt.Errorf("%s is in the state already, as %s; cosplay state mv gives it another address", f.id, s.Address)
 		}
+	}
+	if c.SliceID != "" {
+		return f.kept(c, name, lineage)
 	}
 	session, err := f.placed(f.prior)
 	if err != nil {

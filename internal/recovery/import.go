@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"slices"
 
+	"cosplay/internal/config"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
 )
 
-// FindImport finds the object that an ID names, for a session that is in the configuration
-// and not in the state. The ID is the UUID of a MIG slice, the name or ID of a container,
+// FindImport finds the object that an import names, for a session that is in the configuration
+// and not in the state. Its ID is the UUID of a MIG slice, the name or ID of a container,
 // or the name of a session on its host. Nothing is written. The caller continues with the
 // prior that FindImport returns: a lost state gets back the lineage and the key that prove
 // the object.
-func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, to resource.Address, id string) (*project.Import, resource.Prior, error) {
-	f := finder{Project: p, prior: prior, live: live, id: id}
+func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, one config.Import) (*project.Import, resource.Prior, error) {
+	f, to := finder{Project: p, prior: prior, live: live, id: one.ID, baseline: one.Baseline}, one.To
 	wanted := p.Intent.Session(to)
 	if wanted == nil {
 		return nil, prior, fmt.Errorf("the configuration has no %s. Fix: write its block first, since the next apply removes a session that only the state has", to)
@@ -56,13 +57,13 @@ func BeginImport(ctx context.Context, p *project.Project, to resource.Address, i
 		return nil, o, err
 	}
 	var found *project.Import
-	found, o.Prior, err = FindImport(ctx, p, o.Prior, o.Live, to, id)
+	found, o.Prior, err = FindImport(ctx, p, o.Prior, o.Live, config.Import{To: to, ID: id})
 	return found, o, err
 }
 
 // CarryOutImport adds the object to the state and, if necessary, to the host's ledger.
 func CarryOutImport(ctx context.Context, p *project.Project, i *project.Import, o project.Outlook) (resource.Prior, error) {
-	todo := &plan.Plan{Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.Steps}
+	todo := &plan.Plan{Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.Steps, Key: o.Prior.Key}
 	result, err := p.Apply(ctx, todo, o.Prior, o.Live, project.ApplyOptions{Parallelism: 1, Partial: true})
 	for _, f := range result.Failures {
 		err = errors.Join(err, f.Err)

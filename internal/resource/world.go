@@ -289,13 +289,14 @@ type Owner struct {
 	Bodies   []string // IDs of bodies that the state has
 	Imported []Body   // bodies in the state that cosplay did not create
 
+	Users   map[string]User   // of the sessions in them, by the body's ID
 	Names   map[string]string // of bodies that the configuration names, by session ID
 	Stamped map[string]*Body  // bodies with a stamp, by session ID
 }
 
 // Owner identifies what the state owns.
 func (p Prior) Owner() Owner {
-	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1, Names: map[string]string{}, Stamped: map[string]*Body{}}
+	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1, Users: map[string]User{}, Names: map[string]string{}, Stamped: map[string]*Body{}}
 	for i := range p.Sessions {
 		s := &p.Sessions[i]
 		if s.Spec.Name != "" {
@@ -306,7 +307,7 @@ func (p Prior) Owner() Owner {
 		}
 		o.Bodies = append(o.Bodies, s.Body.ID)
 		if s.Body.Foreign {
-			o.Imported = append(o.Imported, *s.Body)
+			o.Imported, o.Users[s.Body.ID] = append(o.Imported, *s.Body), s.Spec.User
 		}
 		if s.Body.Stamp != "" {
 			o.Stamped[s.ID] = s.Body

@@ -44,7 +44,7 @@ func Glance(ctx context.Context, p *project.Project, o project.Outlook) []diff.D
 	return slices.Concat(found...)
 }
 
-// mayGlance reports whether a container runs on a GPU and a slice that are as they should be.
+// mayGlance reports whether a container that cosplay created runs on a GPU and a slice that are as they should be.
 func mayGlance(s resource.PriorSession, o project.Outlook) bool {
 	_, there := o.Live.Host(s.Slice.Host)
 	body, runs := o.Live.Body(s.Slice.Host, s.Runtime, s.ID)
@@ -54,7 +54,7 @@ func mayGlance(s resource.PriorSession, o project.Outlook) bool {
 	})
 	own, _ := diff.OwnSlice(s, o.Live)
 	return resource.RuntimeNamed(s.Runtime).RunsPrograms && there && !o.Live.Unread(s.Slice.Host) &&
-		runs && s.Body != nil && body.ID == s.Body.ID && body.State == resource.Running && body.Damaged == "" && readable && (own.UUID == s.SliceID() || s.Slice.Whole())
+		runs && s.Body != nil && !s.Body.Foreign && body.ID == s.Body.ID && body.State == resource.Running && body.Damaged == "" && readable && (own.UUID == s.SliceID() || s.Slice.Whole())
 }
 
 func glance(ctx context.Context, place runtime.Runtime, s resource.PriorSession, o project.Outlook) []diff.Drift {

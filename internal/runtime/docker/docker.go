@@ -89,7 +89,7 @@ func (r Runtime) list(ctx context.Context, session string) ([]resource.Body, err
 			r.Engine.read.Store(session, there)
 		}
 		c := r.body(f, there)
-		if session == "" && c.State != resource.Stopped { // else its files are written again when it starts
+		if session == "" && c.State != resource.Stopped && !c.Foreign { // else its files are written again when it starts
 			sight, err := inspector.Glance(r.Folder(id))
 			if err != nil {
 				return nil, err
@@ -123,7 +123,7 @@ func (r Runtime) body(f container.Summary, there *container.InspectResponse) res
 
 func (r Runtime) container(id, image string, state container.ContainerState, l map[string]string) resource.Body {
 	c := resource.Body{ID: id, Image: image, Session: l[labelSession], Host: r.Host.Name, Runtime: name,
-		State: stateOf(state), Hash: l[labelHash], SliceID: l[labelSlice], SecretsInEnv: l[labelPrivate] == ""}
+		State: stateOf(state), Hash: l[labelHash], SliceID: l[labelSlice], SecretsInEnv: l[labelPrivate] == "", Foreign: r.isImported(id)}
 	c.Serial, _ = strconv.Atoi(l[labelSerial]) // an older cosplay set none: 0
 	return c
 }

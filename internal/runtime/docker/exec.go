@@ -45,6 +45,9 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, st
 	}
 	x := execution{client: r.Engine.client, container: there.ID, streams: streams}
 	x.in, x.out = terminal(streams.In), terminal(streams.Out)
+	if r.isImported(there.ID) {
+		x.adapt = func(o *container.ExecOptions) { r.plainly(there, p, o) }
+	}
 	code, err = x.run(ctx, p)
 	if lost := (outputError{}); errors.As(err, &lost) {
 		return 0, fmt.Errorf("what it writes cannot be passed on: %w", lost.error)
@@ -64,6 +67,8 @@ type execution struct {
 	in, out   *os.File // terminals; nil where they are none
 	signals   chan os.Signal
 	unwritten error // why output could not be passed on
+
+	adapt func(*container.ExecOptions) // for a container without cosplay-init; else nil
 }
 
 func terminal(stream any) *os.File {
@@ -89,6 +94,9 @@ func (x *execution) run(ctx context.Context, p runtime.Program) (int, error) {
 		}
 	}
 	options.Cmd = initd.Exec(how, p.Argv...)
+	if x.adapt != nil {
+		x.adapt(&options)
+	}
 	created, err := x.client.ContainerExecCreate(ctx, x.container, options)
 	if err != nil {
 		return 0, err

@@ -128,7 +128,7 @@ func (r Runtime) ours(ctx context.Context, session string) ([]container.Summary,
 func (r Runtime) imported(ctx context.Context, c resource.Body) ([]container.Summary, error) {
 	found, err := r.Engine.containers(ctx, "looking for the container "+short(c.ID), filters.Arg("id", c.ID))
 	for i := range found {
-		found[i].Labels = map[string]string{labelLineage: r.Owner.Lineage, labelHost: r.Host.Name, labelSession: c.Session}
+		found[i].Labels = r.importedLabels(c)
 	}
 	return found, err
 }
@@ -196,7 +196,7 @@ func (r Runtime) find(ctx context.Context, session string) (*container.InspectRe
 	if err != nil {
 		return nil, err
 	}
-	return r.inspect(ctx, one.ID)
+	return r.inspectOwn(ctx, one.ID)
 }
 
 // inspect reads a container by ID or name; nil is none.
@@ -213,8 +213,8 @@ func (e *Engine) inspect(ctx context.Context, ref string) (*container.InspectRes
 	return &there, nil
 }
 
-// Stranger is a container by any name or ID, to be imported, with the lineage and the host that its labels name. nil
-// is none.
+// Stranger is a container by any name or ID, to be imported, with the GPU that it was given, and the lineage and the host
+// that its labels name. nil is none.
 func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, called, lineage, host string, err error) {
 	there, err := r.inspect(ctx, ref)
 	if err != nil || there == nil {
@@ -222,7 +222,7 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, ca
 	}
 	l := there.Config.Labels
 	body := resource.Body{ID: there.ID, Host: r.Host.Name, Runtime: name, State: stateOf(there.State.Status),
-		Image: there.Image, Foreign: true}
+		Image: there.Image, SliceID: givenDevice(there), Foreign: true}
 	return &body, strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 

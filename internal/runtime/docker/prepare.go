@@ -112,6 +112,12 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 }
 
 func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (launched, error) {
+	if there != nil && r.isImported(there.ID) && r.same(there, s, given) { // it stays as it was imported
+		if err := r.hold(ctx, s, there); err != nil {
+			return launched{}, err
+		}
+		return r.rouse(ctx, s, there)
+	}
 	inspector := disguise.Inspector{Version: r.Version}
 	now, err := inspector.Glance(r.Folder(s.ID))
 	if err != nil {
@@ -212,17 +218,20 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 	if s.Stopped {
 		return c, nil
 	}
-	ready, err := openReadiness(filepath.Join(r.Inside(s.ID), inside.ReadyFile))
-	if err != nil {
-		return launched{}, err
+	var err error
+	if !r.isImported(c.id) { // else no cosplay-init reports
+		if c.ready, err = openReadiness(filepath.Join(r.Inside(s.ID), inside.ReadyFile)); err != nil {
+			return launched{}, err
+		}
 	}
-	c.ready = ready
 	starting, cancel := within(ctx, startTime)
 	defer cancel()
 	if err = r.Engine.client.ContainerStart(starting, c.id, container.StartOptions{}); err == nil {
 		return c, nil
 	}
-	ready.close()
+	if c.ready != nil {
+		c.ready.close()
+	}
 	what, ofSSH := r.aboutPort(ctx, s, c.port, err)
 	if err = r.Engine.explain("starting the container "+s.BodyName(), err, what); ofSSH {
 		err = portError{err}
@@ -238,7 +247,7 @@ func (r Runtime) made(ctx context.Context, s resource.Session, slice string, c l
 		made.SSHPort = c.port
 		return made, r.know(s, c.port)
 	}
-	there, err := r.inspect(ctx, c.id)
+	there, err := r.inspectOwn(ctx, c.id)
 	if err != nil {
 		return resource.Body{}, err
 	}

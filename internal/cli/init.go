@@ -34,13 +34,16 @@ func initCommand(inv *invocation) *cobra.Command {
 	var (
 		count    int
 		simulate string
+		from     string
 	)
 	cmd := &cobra.Command{
 		Use:   "init [GPU]",
 		Short: "Write a starter cosplay.hcl for this machine",
 		Long: `Write a commented cosplay.hcl with sessions that present a GPU. Without a GPU, cosplay chooses a target that fits the GPUs of this machine.
 
-On a machine without NVIDIA's driver, or with --simulate, the file simulates the host.`,
+On a machine without NVIDIA's driver, or with --simulate, the file simulates the host.
+
+With --from-gpu-cosplay, the file has a session with an import block for each session of gpu-cosplay that runs: cosplay apply imports them, and their containers and slices stay as they are. docs/from-gpu-cosplay.md has every step.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var t resource.Target
 			if len(args) > 0 {
@@ -54,6 +57,12 @@ On a machine without NVIDIA's driver, or with --simulate, the file simulates the
 					return fmt.Errorf("init takes no --%s: it writes %s into the folder, and --chdir names another one", flag, starterFile)
 				}
 			}
+			if from != "" && (len(args) > 0 || cmd.Flags().Changed("count")) {
+				return fmt.Errorf("--%s takes GPUs and number of sessions from the state of gpu-cosplay. Fix: leave out the rest", fromFlag)
+			}
+			if from != "" {
+				return inv.initFrom(cmd.Context(), from, simulate)
+			}
 			if count < 1 {
 				return fmt.Errorf("--count %d: there is nothing to write for less than one session", count)
 			}
@@ -62,6 +71,8 @@ On a machine without NVIDIA's driver, or with --simulate, the file simulates the
 	}
 	cmd.Flags().IntVar(&count, "count", 1, "`number` of sessions")
 	cmd.Flags().StringVar(&simulate, "simulate", "", "simulate this host: \"1 x h200\", \"8 x a100-80gb\", ...")
+	cmd.Flags().StringVar(&from, fromFlag, "", "import the sessions of gpu-cosplay, whose state is at this `PATH`")
+	cmd.Flags().Lookup(fromFlag).NoOptDefVal = inHome
 	return cmd
 }
 
@@ -115,10 +126,8 @@ func (inv *invocation) starterModels(ctx context.Context, simulate string) (mode
 	if err != nil {
 		return nil, "", err
 	}
-	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
-		if have, err := filepath.Glob(pattern); err == nil && len(have) > 0 {
-			return nil, "", fmt.Errorf("there is %s already; nothing was written. Edit it, or start in an empty folder", have[0])
-		}
+	if err := emptyFolder(); err != nil {
+		return nil, "", err
 	}
 	if simulate == "" {
 		if models, err = inv.thisMachine(ctx); err != nil {
@@ -131,6 +140,16 @@ func (inv *invocation) starterModels(ctx context.Context, simulate string) (mode
 		models, err = machine.SimulatedModels("", starterHost)
 	}
 	return models, found, err
+}
+
+// emptyFolder refuses a folder with a configuration.
+func emptyFolder() error {
+	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
+		if have, err := filepath.Glob(pattern); err == nil && len(have) > 0 {
+			return fmt.Errorf("there is %s already; nothing was written. Edit it, or start in an empty folder", have[0])
+		}
+	}
+	return nil
 }
 
 // starterTargets are the targets that init tries in turn if the user names none.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,9 +43,10 @@ type Options struct {
 	HostsOnly bool                       // sessions are not needed, so their variables may have no value
 	ReadOnly  bool                       // hosts are not needed, either: the command does not plan
 
-	Find       Finder // for import blocks
-	MayBeEmpty bool   // a folder without configuration has this machine as its only host
-	Clusters   bool   // the command serves hosts that are Kubernetes clusters, too
+	Find       Finder            // for import blocks
+	Unwritten  map[string][]byte // generated files by name, as if they were in the folder
+	MayBeEmpty bool              // a folder without configuration has this machine as its only host
+	Clusters   bool              // the command serves hosts that are Kubernetes clusters, too
 
 	// EnginesMayFail lets a plan do without a container engine that does not answer: its sessions are as the state has
 	// them, and the plan has drift for the engine.
@@ -88,7 +90,10 @@ func prepare(o Options) (*Project, map[string][]byte, error) {
 	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
 		return nil, nil, err
 	}
-	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
+	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty || len(o.Unwritten) > 0)
+	if files != nil {
+		maps.Copy(files, o.Unwritten)
+	}
 	if errors.Is(err, errNoConfig) {
 		err = noConfig(p, o)
 	}

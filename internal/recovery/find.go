@@ -32,6 +32,7 @@ type finder struct {
 	id     string
 
 	baseline resource.Settings // of the GPU, as far as the import states it
+	inFile   bool              // an import block names the object
 }
 
 // find tries the project's own objects, then slices, then containers.
@@ -199,13 +200,23 @@ func (f *finder) mayHave(s resource.LiveSlice) error {
 	if len(host.GPUs) > 0 && !slices.ContainsFunc(host.GPUs, func(o config.GPUSelector) bool { return o.Matches(g) }) {
 		return fmt.Errorf("gpus of host %q does not include GPU %d, so cosplay does not change it. Fix: add it to gpus", s.Host, g.Index)
 	}
-	if h := f.Machine.Hosts()[s.Host]; h != nil && h.Rooted {
-		return fmt.Errorf("cosplay did not create the slice, and only root may assign such a slice to a project. Fix: sudo cosplay import %s", terminal.ShellWords([]string{f.wanted.Address.String(), f.id}))
-	}
 	if p, _ := g.Model.Profile(s.Profile); p.MemoryMiB < f.wanted.Target.MemoryMiB {
 		return fmt.Errorf("%s needs %d MiB, and the slice %s (%s) has %d: import a larger one, or choose a smaller target", f.wanted.Address, f.wanted.Target.MemoryMiB, s.UUID, s.Profile, p.MemoryMiB)
 	}
-	return nil
+	return f.onlyRoot(s.Host, "slice")
+}
+
+// onlyRoot refuses an object on hardware that cosplay did not create: a user could name that of another user.
+func (f *finder) onlyRoot(host, what string) error {
+	h := f.Machine.Hosts()[host]
+	if h == nil || !h.Rooted {
+		return nil
+	}
+	fix := "sudo cosplay import " + terminal.ShellWords([]string{f.wanted.Address.String(), f.id})
+	if f.inFile {
+		fix = "sudo cosplay apply"
+	}
+	return prose.Advice{What: fmt.Sprintf("cosplay did not create the %[1]s, and only root may assign such a %[1]s to a project", what), Fix: fix, Cause: ErrOnlyRoot}
 }
 
 // onItsHost refuses an object on another host or GPU than that of the configuration.

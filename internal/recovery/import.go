@@ -18,7 +18,7 @@ import (
 // prior that FindImport returns: a lost state gets back the lineage and the key that prove
 // the object.
 func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, one config.Import) (*project.Import, resource.Prior, error) {
-	f, to := finder{Project: p, prior: prior, live: live, id: one.ID, baseline: one.Baseline}, one.To
+	f, to := finder{Project: p, prior: prior, live: live, id: one.ID, baseline: one.Baseline, inFile: one.Range.Filename != ""}, one.To
 	wanted := p.Intent.Session(to)
 	if wanted == nil {
 		return nil, prior, fmt.Errorf("the configuration has no %s. Fix: write its block first, since the next apply removes a session that only the state has", to)

@@ -72,6 +72,9 @@ func (f *finder) wholeGPU(g resource.GPU, name, lineage string) (*project.Import
 	if page, _ := f.live.Page(host, g.UUID); len(page.Others(lineage)) > 0 {
 		return nil, fmt.Errorf("another project of cosplay holds GPU %d", g.Index)
 	}
+	if err := f.onlyRoot(host, "GPU"); err != nil {
+		return nil, err
+	}
 	slice := resource.Slice{Host: host, GPU: g.UUID}
 	session, err := f.resolved("", slice, nil)
 	if err != nil {

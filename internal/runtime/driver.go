@@ -151,6 +151,12 @@ type (
 	Importer interface {
 		Stranger(ctx context.Context, ref string) (c *resource.Body, name, lineage, host string, err error)
 	}
+
+	// Describer reads what a body that cosplay did not create was created from: of a session, what is in its block. nil is
+	// none.
+	Describer interface {
+		Describe(ctx context.Context, ref string) (*resource.Session, error)
+	}
 )
 
 // LogOptions select a part of a session's log.

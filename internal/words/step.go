@@ -81,6 +81,8 @@ func Failure(s plan.Step, err error, live resource.Live) string {
 
 func taking(op plan.TakeGPU) string {
 	switch {
+	case op.For != "" && op.Whole:
+		return "record it as that of " + op.For
 	case op.For != "":
 		return "record slice " + op.Slices[0].Slice.String() + " as that of " + op.For
 	case op.FromState:

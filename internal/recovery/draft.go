@@ -127,4 +127,3 @@ func TryImports(ctx context.Context, p *project.Project) (map[resource.Address]e
 func Found(s resource.PriorSession) (config.Draft, bool) {
 	return config.Draft{Session: s.Session}, s.Target.Key != "" || s.Request.Fraction > 0
 }
-

@@ -91,6 +91,9 @@ func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpus [
 	if take != nil {
 		take.For = s.Address.String()
 		add("import/"+s.Address.String()+"/take", take.GPU, *take)
+		if take.Stated { // the other tool may have locked the clock, which cannot be read: it is set and restored in any case
+			add("import/"+s.Address.String()+"/doubt", take.GPU, plan.DoubtClock{Host: take.Host, GPU: take.GPU})
+		}
 	}
 	adopt := plan.Adopt{Session: s}
 	if len(gpus) > 0 {

@@ -200,6 +200,7 @@ To remove sessions with their slices and containers, remove them from the config
 
 type rebuildOptions struct {
 	lineage     string
+	generate    string
 	autoApprove bool
 	lockTimeout time.Duration
 }
@@ -211,7 +212,9 @@ func stateRebuildCommand(inv *invocation) *cobra.Command {
 		Short: "Rebuild a lost, damaged or mismatched state from ledgers, labels and hardware",
 		Long: `Rebuild a state that is lost, damaged or another project's. The ledgers of the hosts have the GPUs that this project holds, and their baselines; slices, session folders and the labels of containers have its sessions. No GPU, slice or container is changed. An old state file is moved aside, not deleted.
 
-If the state's key cannot be read from the old file, nothing proves that containers belong to the project. If you agree, cosplay adds them, and the next apply replaces them.`,
+If the state's key cannot be read from the old file, nothing proves that containers belong to the project. If you agree, cosplay adds them, and the next apply replaces them.
+
+With --generate, cosplay also writes session blocks for what it found and the configuration lacks; with them, the next plan changes nothing.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := inv.mayAsk(!o.autoApprove, ""); err != nil {
@@ -230,13 +233,23 @@ If the state's key cannot be read from the old file, nothing proves that contain
 			if err != nil {
 				return err
 			}
+			var file generated
+			if o.generate != "" {
+				if file, err = inv.blocksOf(p, r, o.generate); err != nil {
+					return err
+				}
+			}
 			view := render.RebuiltView{State: r.State.Path, Fault: r.State.Fault, Prior: r.Prior, Live: r.Live, Unproven: r.Unproven, Notes: r.Notes, Flags: inv.flags()}
 			if err := confirm(inv, !o.autoApprove, "Write this state?", render.Rebuilt, view); err != nil {
+				return err
+			}
+			if err := file.write(); err != nil {
 				return err
 			}
 			if view.Prior, view.Aside, err = recovery.WriteRebuilt(p.Project, r); err != nil {
 				return err
 			}
+			inv.announce(file)
 			return inv.print(view)
 		},
 	}
@@ -244,5 +257,6 @@ If the state's key cannot be read from the old file, nothing proves that contain
 	f.StringVar(&o.lineage, "lineage", "", "the first characters of the `lineage`, if the ledgers have several for this state, or another path")
 	askFlag(f, &o.autoApprove)
 	lockFlag(f, &o.lockTimeout)
+	generateFlag(f, &o.generate, "the blocks of sessions that the configuration lacks")
 	return cmd
 }

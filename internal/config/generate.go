@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"net"
@@ -63,7 +64,7 @@ func Generate(name string, g Generated) ([]byte, error) {
 		body.AppendNewline()
 	}
 	comment(body, g.Left)
-	text, _, diags := Format(name, file.Bytes())
+	text, _, diags := Format(name, bytes.TrimLeft(file.Bytes(), "\n"))
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -123,7 +123,3 @@ func TryImports(ctx context.Context, p *project.Project) (map[resource.Address]e
 	return failed, nil
 }
 
-// Found is a session of a rebuilt state as a block; false if the state does not have enough of it.
-func Found(s resource.PriorSession) (config.Draft, bool) {
-	return config.Draft{Session: s.Session}, s.Target.Key != "" || s.Request.Fraction > 0
-}

@@ -221,6 +221,7 @@ type ImportedView struct {
 	GPU      resource.GPU       // without a UUID if the session has no GPU yet
 	Name     string             // of the body, if bodies have names
 	Foreign  bool               // cosplay did not create it
+	Kept     bool               // a container with its slice, which stays
 	Unproven bool               // only its labels say that cosplay created it
 	Users    []resource.Process // in its slice
 	Notes    []resource.Note
@@ -266,6 +267,9 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 
 // fate states what happens to a container or slice that cosplay did not create.
 func (v ImportedView) fate() string {
+	if v.Kept {
+		return "from now on it is this project's. It stays as it is, without cosplay's disguise, until its block changes; destroy removes it."
+	}
 	if v.Session.Body != nil {
 		return "from now on it is this project's. The next apply replaces it with the session's own; destroy removes it."
 	}

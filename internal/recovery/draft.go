@@ -32,7 +32,7 @@ func Describe(ctx context.Context, p *project.Project, host, ref string) (*resou
 		s.Request = resource.Request{Host: host, Fit: resource.DefaultFit()}
 		return s, nil
 	}
-	return nil, fmt.Errorf("the sessions of host %q are in no container engine that cosplay can ask what a container was created from. Fix: write the session block yourself", host)
+	return nil, fmt.Errorf("host %q has no MIG slice %s, and no container engine that cosplay can ask what a container was created from. Fix: correct the ID, or write the session block yourself", host, ref)
 }
 
 // Draft describes what an ID names, a container or a MIG slice, as the block of a session that imports it.

@@ -42,6 +42,7 @@ func Checkup(ctx context.Context, p *project.Project) []public.Finding {
 	if err != nil {
 		c.add("", "state", err.Error(), Missing, "")
 	}
+	c.gpuCosplay()
 	p.Machine.Greet(p.Intent.Hosts)
 	for _, host := range p.Intent.Hosts {
 		if slices.Contains(host.Open, "simulate") || slices.Contains(host.Open, "nvml") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,11 +236,12 @@ func specAttributes(spec resource.ContainerSpec, put func(string, bool, cty.Valu
 // portText is a port as a configuration has it.
 func portText(p resource.Port) string {
 	text := fmt.Sprintf("%d:%d", p.Host, p.Container)
-	if p.Bind != defaultBind {
-		text = net.JoinHostPort(p.Bind, text)
-		if !strings.Contains(p.Bind, ":") {
-			text = p.Bind + fmt.Sprintf(":%d:%d", p.Host, p.Container)
-		}
+	switch {
+	case p.Bind == defaultBind:
+	case strings.Contains(p.Bind, ":"): // IPv6
+		text = "[" + p.Bind + "]:" + text
+	default:
+		text = p.Bind + ":" + text
 	}
 	if p.UDP {
 		text += "/udp"

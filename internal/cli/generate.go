@@ -123,4 +123,3 @@ func (inv *invocation) blocksOf(p *opened, r *recovery.Rebuilt, name string) (g 
 	g.text, err = config.Generate(name, text)
 	return g, err
 }
-

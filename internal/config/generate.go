@@ -108,14 +108,13 @@ func (g Generated) block(body *hclwrite.Body, drafts []Draft) {
 		take := body.AppendNewBlock("import", nil).Body()
 		take.SetAttributeRaw("to", addressTokens(d.Session.Address))
 		take.SetAttributeValue("id", cty.StringVal(d.Import))
-		for setting, value := range d.Baseline.All() {
-			switch setting {
-			case resource.MIGMode:
-				take.SetAttributeValue("baseline_mig", cty.BoolVal(value == resource.On))
-			case resource.PersistenceMode:
-				take.SetAttributeValue("baseline_persistence", cty.BoolVal(value == resource.On))
-			case resource.PowerLimit:
-				take.SetAttributeValue("baseline_power", cty.NumberIntVal(int64(value/1000)))
+		for _, one := range importBaselines {
+			value, stated := d.Baseline.Get(one.setting)
+			switch {
+			case stated && one.setting.Mode():
+				take.SetAttributeValue(one.name, cty.BoolVal(value == resource.On))
+			case stated:
+				take.SetAttributeValue(one.name, cty.NumberIntVal(int64(value/1000)))
 			}
 		}
 	}
@@ -188,6 +187,9 @@ func (g Generated) attributes(s resource.Session) map[string]cty.Value {
 	put("ttl", s.Lifetime.TTL != 0, cty.StringVal(s.Lifetime.TTL.String()))
 	put("idle_timeout", s.Lifetime.IdleTimeout != 0, cty.StringVal(s.Lifetime.IdleTimeout.String()))
 	put("stop_at", s.Lifetime.StopAt != 0, cty.StringVal(s.Lifetime.StopAt.String()))
+	if request.Fit.Prefer == "" {
+		request.Fit = usual
+	}
 	text("fit.prefer", string(request.Fit.Prefer), string(usual.Prefer))
 	put("fit.tolerance", request.Fit.Tolerance != usual.Tolerance, share(request.Fit.Tolerance))
 	if most := request.Fit.MaxError; most != nil {
@@ -309,6 +311,7 @@ func ordered(all []map[string]cty.Value) []string {
 func addressTokens(a resource.Address) hclwrite.Tokens {
 	to := hcl.Traversal{hcl.TraverseRoot{Name: "session"}, hcl.TraverseAttr{Name: a.Name}}
 	switch a.Key.Kind {
+	case resource.Single:
 	case resource.ByCount:
 		to = append(to, hcl.TraverseIndex{Key: cty.NumberIntVal(int64(a.Key.Index))})
 	case resource.ByEach:

@@ -49,6 +49,7 @@ func (g grouped) missing(name string) []string {
 // multiply writes count or for_each.
 func (g grouped) multiply(session *hclwrite.Body) {
 	switch g.kind() {
+	case resource.Single:
 	case resource.ByCount:
 		session.SetAttributeValue("count", cty.NumberIntVal(int64(g.count())))
 	case resource.ByEach:

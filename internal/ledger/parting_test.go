@@ -82,6 +82,8 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 		{"unread", Take{Baseline: resource.Settings{}.With(resource.PowerLimit, 700_000)}, 0, "power limit of the GPU cannot be read now (nvmlDeviceGetPowerManagementLimit: Unknown Error (999)), and was 700 W when the plan was made"},
 		{"another limit", Take{Baseline: lie}, 0, "power limit of the GPU is 700 W, and was 210 W when the plan was made"},
 		{"as from its state", Take{Baseline: lie, FromState: true}, 0, "only root can confirm that"},
+		{"as the configuration states it", Take{Baseline: lie, Stated: true}, 0, "the configuration states that the baseline of the GPU is power limit 210 W"},
+		{"as the configuration states it, by root", Take{Baseline: lie, Stated: true, Trusted: true}, 210_000, ""},
 		{"as from its state, by root", Take{Baseline: lie, FromState: true, Trusted: true}, 210_000, ""},
 		{"nothing", Take{}, 700_000, ""},
 		{"the same", Take{Baseline: resource.Settings{}.With(resource.PowerLimit, 700_000)}, 700_000, ""},

@@ -122,4 +122,3 @@ func TryImports(ctx context.Context, p *project.Project) (map[resource.Address]e
 	}
 	return failed, nil
 }
-

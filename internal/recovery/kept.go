@@ -24,7 +24,7 @@ func (f *finder) kept(c *resource.Body, name, lineage string) (*project.Import, 
 		err   error
 	)
 	if whole {
-		found, err = f.wholeGPU(gpu, name, lineage)
+		found, err = f.wholeGPU(gpu, lineage)
 	} else {
 		of := *f
 		of.id = c.SliceID
@@ -61,7 +61,7 @@ func (f *finder) givenGPU(id string) (resource.GPU, bool) {
 }
 
 // wholeGPU imports a whole GPU for a container that has it.
-func (f *finder) wholeGPU(g resource.GPU, name, lineage string) (*project.Import, error) {
+func (f *finder) wholeGPU(g resource.GPU, lineage string) (*project.Import, error) {
 	host := f.wanted.Host
 	if err := f.onItsHost(host, g.UUID); err != nil {
 		return nil, err

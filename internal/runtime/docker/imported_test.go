@@ -1,0 +1,81 @@
+package docker
+
+import (
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/go-connections/nat"
+	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/resource"
+)
+
+// TestGivenDevice: the engine or NVIDIA's runtime says which GPU a container has, and several or all are none.
+func TestGivenDevice(t *testing.T) {
+	const slice = "MIG-32278407-1cb4-5210-b909-5d0d1b1cb2e7"
+	request := func(count int, ids ...string) []container.DeviceRequest {
+		return []container.DeviceRequest{{Count: count, DeviceIDs: ids, Capabilities: [][]string{{"gpu"}}}}
+	}
+	for name, c := range map[string]struct {
+		requests []container.DeviceRequest
+		env      []string
+		want     string
+	}{
+		"nothing":        {nil, []string{"PATH=/bin"}, ""},
+		"--gpus":         {request(0, slice), []string{visibleDevices + "=all"}, slice},
+		"--gpus index":   {request(0, "3"), nil, "3"},
+		"--gpus all":     {request(-1), []string{visibleDevices + "=" + slice}, ""},
+		"--gpus two":     {request(0, "0", "1"), nil, ""},
+		"CDI":            {request(0, cdiGPU+slice), nil, slice},
+		"environment":    {nil, []string{visibleDevices + "=all", visibleDevices + "=" + slice}, slice},
+		"two of it":      {nil, []string{visibleDevices + "=0,1"}, ""},
+		"all of it":      {nil, []string{visibleDevices + "=all"}, ""},
+		"none of it":     {nil, []string{visibleDevices + "=void"}, ""},
+		"an empty value": {nil, []string{visibleDevices + "="}, ""},
+	} {
+		there := &container.InspectResponse{Config: &container.Config{Env: c.env},
+			ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &container.HostConfig{Resources: container.Resources{DeviceRequests: c.requests}}}}
+		if got := givenDevice(there); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestWhatIsDescribed: what a block says of a container, without what its image or the engine says.
+func TestWhatIsDescribed(t *testing.T) {
+	image := madeFrom{env: []string{"PATH=/bin", "A=1"}, entrypoint: []string{"/run"}, cmd: []string{"x"}}
+	if got := ownEnv([]string{"PATH=/bin", "A=2", "B=x=y", visibleDevices + "=0"}, image.env); !cmp.Equal(got, map[string]string{"A": "2", "B": "x=y"}) {
+		t.Error(got)
+	}
+	for _, c := range []struct{ entrypoint, cmd, wantEntrypoint, wantCommand []string }{
+		{[]string{"/run"}, []string{"x"}, []string{"image"}, nil},
+		{[]string{"/run"}, []string{"y"}, []string{"image"}, []string{"y"}},
+		{[]string{"/other"}, []string{"y"}, []string{"/other"}, []string{"y"}},
+		{nil, []string{"y"}, nil, []string{"y"}},
+	} {
+		entrypoint, command := program(&container.Config{Entrypoint: c.entrypoint, Cmd: c.cmd}, image)
+		if !cmp.Equal(entrypoint, c.wantEntrypoint) || !cmp.Equal(command, c.wantCommand) {
+			t.Errorf("%v %v: %v %v", c.entrypoint, c.cmd, entrypoint, command)
+		}
+	}
+	work, volumes := folders([]container.MountPoint{
+		{Type: mount.TypeBind, Source: "/w", Destination: workspace, RW: true},
+		{Type: mount.TypeBind, Source: "/z", Destination: "/z"},
+		{Type: mount.TypeVolume, Name: "named", Source: "/var/lib/docker/volumes/named/_data", Destination: "/n", RW: true},
+		{Type: mount.TypeVolume, Name: "9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c", Destination: "/anonymous", RW: true},
+		{Type: mount.TypeTmpfs, Destination: "/tmp", RW: true},
+	})
+	if want := []resource.Volume{{Source: "named", Target: "/n"}, {Source: "/z", Target: "/z", ReadOnly: true}}; work != "/w" || !cmp.Equal(volumes, want) {
+		t.Errorf("%q %+v", work, volumes)
+	}
+	there := &container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &container.HostConfig{PortBindings: nat.PortMap{
+		"22/tcp": {{HostPort: "2222"}}, "80/tcp": {{HostIP: "127.0.0.1", HostPort: ""}}, "53/udp": {{HostIP: "::1", HostPort: "53"}}}}},
+		NetworkSettings: &container.NetworkSettings{}}
+	there.NetworkSettings.Ports = nat.PortMap{"80/tcp": {{HostIP: "127.0.0.1", HostPort: "41000"}}}
+	ports, ssh := published(there)
+	wantPorts := []resource.Port{{Bind: "::1", Host: 53, Container: 53, UDP: true}, {Bind: "127.0.0.1", Host: 41000, Container: 80}}
+	if !cmp.Equal(ports, wantPorts) || !cmp.Equal(ssh, resource.SSH{Enabled: true, Port: 2222, Bind: "0.0.0.0"}) {
+		t.Errorf("%+v %+v", ports, ssh)
+	}
+}

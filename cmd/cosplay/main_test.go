@@ -137,7 +137,7 @@ func stories(t *testing.T) []string {
 }
 
 // elsewhere are the stories that always run as if their hosts were on another machine: each kind of question, at least once.
-var elsewhere = []string{"again", "audit", "cp", "disguise", "fits", "gpus", "lost", "moved", "privatemounts", "reset", "run", "secrets", "state", "stories", "words"}
+var elsewhere = []string{"again", "audit", "cp", "lost", "moved", "privatemounts", "run", "secrets", "state", "stories"}
 
 // notElsewhere are the stories that cannot run so: of two versions of cosplay, of which a machine has one; that has its machines;
 // and of tests of one session that take turns, which they do on one machine only.

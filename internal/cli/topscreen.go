@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -44,6 +45,15 @@ type (
 // topScreen shows a live table until the user quits or a signal ends it. The terminal is then as before, also if this
 // process is killed.
 func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.TopView, read func(context.Context) (render.StatusView, error)) error {
+	keys := os.Stdin
+	if !isTerminal(keys) {
+		tty, err := os.Open("/dev/tty")
+		if err != nil {
+			return fmt.Errorf("top reads keys from a terminal, and standard input is none: %w. Fix: cosplay top --once", err)
+		}
+		defer func() { _ = tty.Close() }()
+		keys = tty
+	}
 	release, err := interrupt.GuardTerminal()
 	if err != nil {
 		return err
@@ -52,7 +62,7 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 	view.History = map[resource.Address][]int64{}
 	m := topModel{view: view, style: inv.style(inv.Out), interval: o.interval, read: read, ctx: ctx}
 	m.remember()
-	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(os.Stdin), tea.WithOutput(inv.stdout), tea.WithoutSignalHandler(), tea.WithFPS(drawsPerSecond)).Run()
+	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(inv.stdout), tea.WithoutSignalHandler(), tea.WithFPS(drawsPerSecond)).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return exit(exitInterrupted)
 	}

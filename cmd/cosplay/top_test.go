@@ -168,5 +168,18 @@ session "worker" {
 		top.press("\x03")
 		top.ends("exit status 0")
 	})
+	t.Run("a driver that hangs", func(t *testing.T) {
+		top := p.liveTop(t, 80)
+		top.sees("2 sessions")
+		p.run("sim", "fault", "nvmlDeviceGetMigMode:0=hang")
+		time.Sleep(5 * time.Second) // the agent was started again
+		begun := time.Now()
+		top.press("q")
+		top.ends("exit status 0")
+		if took := time.Since(begun); took > 10*time.Second { // the deadline of a reading
+			t.Errorf("it ended after %s", took)
+		}
+		p.run("sim", "fault", "--clear")
+	})
 	p.run("destroy", "--auto-approve")
 }

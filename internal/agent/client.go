@@ -55,9 +55,10 @@ type child struct {
 	options    Options
 	privileged bool
 
-	mu   sync.Mutex
-	line *line        // nil while none runs
-	late atomic.Int64 // ns after which the child was killed, since it did not answer; 0 if it was not
+	mu      sync.Mutex
+	line    *line                // nil while none runs
+	reading atomic.Pointer[line] // that a reading waits for; nil for none
+	late    atomic.Int64         // ns after which the child was killed, since it did not answer; 0 if it was not
 }
 
 // Patience is the deadline of requests without one. Only tests set it, for calls that hang.
@@ -104,6 +105,13 @@ func (c *child) close() error {
 	err := c.line.close()
 	c.line = nil
 	return err
+}
+
+// Abandon ends the agent if a reading waits for its answer, which a driver that hangs may not give for long.
+func (c *Client) Abandon() {
+	if l := c.reads.reading.Load(); l != nil {
+		l.kill()
+	}
 }
 
 // Read reads the host: GPUs, their settings, slices and processes, and the MPS daemons that are searched for.
@@ -204,6 +212,10 @@ func (c *child) send(r request, deadline time.Duration) (response, error) {
 	}
 	c.late.Store(0)
 	line := c.line
+	if r.Op == opRead {
+		c.reading.Store(line)
+		defer c.reading.Store(nil)
+	}
 	late := time.AfterFunc(deadline+grace, func() {
 		c.late.Store(int64(deadline + grace))
 		line.kill()

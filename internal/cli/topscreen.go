@@ -59,6 +59,13 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 		return err
 	}
 	defer release()
+	ctx, stop := context.WithCancel(ctx)
+	defer func() { // a reading that hangs is not waited for
+		stop()
+		for _, p := range inv.projects {
+			p.Machine.Abandon()
+		}
+	}()
 	view.History = map[resource.Address][]int64{}
 	m := topModel{view: view, style: inv.style(inv.Out), interval: o.interval, read: read, ctx: ctx}
 	m.remember()

@@ -180,6 +180,15 @@ func (m *Machine) Rest() {
 	}
 }
 
+// Abandon ends the readings of open hosts that wait for an answer, in other goroutines.
+func (m *Machine) Abandon() {
+	for _, h := range m.all() {
+		for _, one := range append(h.others, h) {
+			one.Agent.Abandon()
+		}
+	}
+}
+
 func (m *Machine) all() []*Host {
 	return slices.AppendSeq(slices.Collect(maps.Values(m.hosts)), maps.Values(m.unopened))
 }

@@ -75,16 +75,18 @@ Exit codes: 0 done, or nothing to do; 1 error, not all was done, or a host canno
 func destroyCommand(inv *invocation) *cobra.Command {
 	o := applyOptions{destroy: true, aim: project.Aim{Goal: project.NothingLeft}}
 	cmd := &cobra.Command{
-		Use:        "destroy",
+		Use:        "destroy [DETACHED]",
 		SuggestFor: []string{"down", "rm", "delete"},
 		Short:      "Remove everything that cosplay created and restore the GPUs",
 		Long: `Remove the sessions of this project and give each GPU the settings back that it was found with.
+
+DETACHED is the name of a session that cosplay run --detach has created, in a folder without a project.
 
 A setting that cannot be restored, because the GPU is lost, a slice is in use, another process changed the setting or the driver does not offer the call, is reported, and the exit code is 1. The host's ledger keeps the baseline, and a later destroy tries again. --abandon-baseline releases the GPU as it is; the ledger records the setting, its value and the user.
 
 Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all was done or restored; 130 stopped by Ctrl-C.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cmp.Or(noArgs(cmd, args), checkPlanFlags(cmd.Flags()), o.check())
+			return cmp.Or(inv.maybeDetached(cmd, args), checkPlanFlags(cmd.Flags()), o.check())
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), inv) },
 	}
@@ -152,6 +154,9 @@ func (o applyOptions) run(ctx context.Context, inv *invocation) error {
 	ended := err == nil || code == exitError
 	if o.destroy && ended && a.approved && len(aimed(o.aim)) == 0 && len(p.Killed()) > 0 {
 		err = cmp.Or(err, inv.removeKilled(ctx))
+	}
+	if o.destroy && err == nil && len(aimed(o.aim)) == 0 {
+		err = inv.forget(p.Project)
 	}
 	return inv.refused(err, p.files)
 }

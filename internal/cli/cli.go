@@ -176,7 +176,7 @@ func (inv *invocation) root() *cobra.Command {
   cosplay drift           report what was changed outside cosplay (exit code 2)
   cosplay destroy         remove everything and restore the GPUs`,
 		Version:           Version,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return inv.changeFolder() },
+		PersistentPreRunE: inv.changeFolder,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 	}
@@ -210,8 +210,11 @@ func (inv *invocation) root() *cobra.Command {
 	return root
 }
 
-// changeFolder obeys --chdir.
-func (inv *invocation) changeFolder() error {
+// changeFolder obeys --chdir, and goes to the folder of a detached session that is named.
+func (inv *invocation) changeFolder(cmd *cobra.Command, args []string) error {
+	if inv.chdir == "" {
+		inv.chdir = inv.detachedFolder(cmd, args)
+	}
 	if inv.chdir == "" {
 		return nil
 	}

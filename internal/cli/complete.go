@@ -23,7 +23,7 @@ type source func(inv *invocation, cmd *cobra.Command, typed string) []cobra.Comp
 
 // argumentSources has the sources of arguments, by their words in the usage of a command.
 var argumentSources = map[string]source{
-	"SESSION": sessionNames, "ADDRESS": addresses, "FROM": addresses, "GPU": targetNames, "HOST": hostNames, "NAME": outputNames, "KEY": simKeys,
+	"SESSION": sessionNames, "ADDRESS": addresses, "FROM": addresses, "GPU": targetNames, "HOST": hostNames, "NAME": outputNames, "DETACHED": detachedNames, "KEY": simKeys,
 }
 
 // flagSources has the sources of flags, by their names or by the word for their value.
@@ -155,7 +155,15 @@ func (inv *invocation) glance() (intent *config.Intent, prior resource.Prior) {
 // sessionNames are the sessions that exist.
 func sessionNames(inv *invocation, _ *cobra.Command, typed string) []cobra.Completion {
 	made, _ := sessionsOf(inv.glance())
-	return spelled(made, typed)
+	return append(spelled(made, typed), detachedNames(inv, nil, typed)...)
+}
+
+// detachedNames are the sessions of cosplay run --detach, where their names are enough.
+func detachedNames(inv *invocation, _ *cobra.Command, _ string) []cobra.Completion {
+	if !inv.bare() {
+		return nil
+	}
+	return project.DetachedNames()
 }
 
 // addresses are what a command on the state can name; for import, the sessions that do not exist yet.

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
 	"cosplay/internal/project"
+	"cosplay/internal/resource"
 )
 
 // lockFlag is the flag of every command that takes the lock of the state.
@@ -191,4 +193,33 @@ func (inv *invocation) secretFlags() []string {
 
 func (inv *invocation) isSecret(name string) bool {
 	return slices.ContainsFunc(inv.variables, func(v config.Variable) bool { return v.Name == name && v.Sensitive })
+}
+
+// volumesOf reads --volume.
+func volumesOf(typed []string) ([]resource.Volume, error) {
+	var all []resource.Volume
+	for _, one := range typed {
+		parts := strings.Split(one, ":")
+		if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" || len(parts) == 3 && parts[2] != "ro" && parts[2] != "rw" {
+			return nil, fmt.Errorf("--volume %s: it is SOURCE:TARGET or SOURCE:TARGET:ro, like /data:/data:ro", one)
+		}
+		all = append(all, resource.Volume{Source: parts[0], Target: parts[1], ReadOnly: len(parts) == 3 && parts[2] == "ro"})
+	}
+	return all, nil
+}
+
+// variablesOf reads --env. Like docker run, it ignores a name without a value that is not
+// set here.
+func variablesOf(typed []string) map[string]string {
+	env := map[string]string{}
+	for _, one := range typed {
+		name, value, given := strings.Cut(one, "=")
+		if !given {
+			if value, given = os.LookupEnv(name); !given {
+				continue
+			}
+		}
+		env[name] = value
+	}
+	return env
 }

@@ -51,8 +51,8 @@ var terraformCommands = map[string]string{
 
 // gpuCosplayCommands are those of gpu-cosplay, cosplay's predecessor, with today's for an RTX 3090.
 var gpuCosplayCommands = map[string]string{
-	"up":   "cosplay apply, after cosplay init 3090 has written cosplay.hcl; or cosplay run 3090 for one command",
-	"down": "cosplay destroy, for all sessions, or cosplay destroy --target SESSION, for one",
+	"up":   "cosplay run 3090 --detach; or cosplay apply, after cosplay init 3090 has written cosplay.hcl",
+	"down": "cosplay destroy, for all sessions, or cosplay destroy --target SESSION, for one; of cosplay run --detach: cosplay destroy SESSION",
 }
 
 // twoDashes adds the second dash to long flags that are typed as in Terraform, -out=FILE.

@@ -30,10 +30,11 @@ func runCommand(inv *invocation) *cobra.Command {
 		volumes, env []string
 		junit        string
 		wait         waitFlag
+		detach       bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run GPU|--fraction PART [-- COMMAND...]",
-		Short: "Run one command in a temporary session",
+		Short: "Run one command in a temporary session, or create one that stays",
 		Long: `Create a session, run a command in it, and remove the session, whatever happens: the GPU is restored. Without a command, run starts a shell. It asks nothing and does not change the project's own sessions. It uses the hosts and targets of the configuration, or this machine if there is none. With --simulate, each run has its own simulated host and leaves nothing in the folder.
 
   cosplay run 2060 -- python train.py
@@ -43,13 +44,19 @@ func runCommand(inv *invocation) *cobra.Command {
   cosplay run 3090 --simulate "1 x h200" --compute shapes -- python train.py   # without a GPU: only what memory needs
   cosplay run 2060 --image pytorch/pytorch --volume /data:/data:ro --env SEED=1 -- python train.py
 
+With --detach, run creates a session that stays until you remove it, and prints the commands that use and remove it. It is on this machine, and the configuration of the folder has no effect. A container runs the command, and is idle without one; in a session of processes cosplay exec NAME runs it. cosplay ps in a folder without a project lists the session. After --ttl the session has expired, and cosplay expire NAME, for example from cron, or cosplay watch in its folder ends it. If the session cannot be created, nothing is left of it.
+
+  cosplay run 2060 --detach --name lab --volume /data:/data
+  cosplay ssh lab
+  cosplay destroy lab
+
 With --wait, it waits until there is room for the session: first come, first served, over all users of the host. Ctrl-C leaves the queue.
 
 Standard output is the command's; cosplay prints to standard error. Ctrl-C interrupts the command. A second Ctrl-C, or another signal, kills a command that does not end within 10 seconds. The next run in the same folder, cosplay destroy or cosplay reset removes the leftovers of a run that was killed.
 
 With --junit, it writes the result for a CI system: one test case for each program that used PyTorch's GPU on a simulated host, with its peak memory and the reason of its failure, and otherwise one for the command.
 
-Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 if the session could not be created or removed; 130 stopped by Ctrl-C before.`,
+Exit codes: the command's, with --detach 0; 127 where there is no such command, 126 where it cannot be run; 1 if the session could not be created or removed; 130 stopped by Ctrl-C before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, argv, err := targetAndCommand(args, cmd.ArgsLenAtDash(), once.Fraction != "")
 			if err := cmp.Or(wait.detached(args[:len(args)-len(argv)]), err); err != nil {
@@ -62,6 +69,13 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 				return err
 			}
 			once.Target, once.Env = target, variablesOf(env)
+			if err := inv.checkDetach(cmd.Flags()); err != nil {
+				return err
+			}
+			if detach {
+				once.Command = argv
+				return inv.runDetached(cmd.Context(), once, wait)
+			}
 			if junit == "" {
 				return inv.runOnce(cmd.Context(), once, argv, wait, nil)
 			}
@@ -85,6 +99,9 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	f.StringVar(&once.Runtime, "runtime", "", "`kind` of session where no configuration says it: docker, process or auto")
 	wait.flag(f)
 	f.StringVar(&once.Simulate, "simulate", "", "simulate this host: \"1 x h200\", ...; where no configuration names one")
+	f.BoolVarP(&detach, "detach", "d", false, "leave the session running, and return")
+	f.StringVar(&once.Name, "name", "", "`name` of the session, with --detach (default that of the target)")
+	f.StringVar(&once.TTL, "ttl", "", "`duration` after which the session expires, with --detach: 8h")
 	f.StringVar(&once.Compute, "compute", "", "`kind` of computing on the host of --simulate: cpu, shapes or none (default cpu)")
 	return cmd
 }
@@ -112,35 +129,7 @@ func targetAndCommand(args []string, dash int, fraction bool) (target string, ar
 	return target, argv, nil
 }
 
-func volumesOf(typed []string) ([]resource.Volume, error) {
-	var all []resource.Volume
-	for _, one := range typed {
-		parts := strings.Split(one, ":")
-		if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" || len(parts) == 3 && parts[2] != "ro" && parts[2] != "rw" {
-			return nil, fmt.Errorf("--volume %s: it is SOURCE:TARGET or SOURCE:TARGET:ro, like /data:/data:ro", one)
-		}
-		all = append(all, resource.Volume{Source: parts[0], Target: parts[1], ReadOnly: len(parts) == 3 && parts[2] == "ro"})
-	}
-	return all, nil
-}
-
-// variablesOf reads --env. Like docker run, it ignores a name without a value that is not
-// set here.
-func variablesOf(typed []string) map[string]string {
-	env := map[string]string{}
-	for _, one := range typed {
-		name, value, given := strings.Cut(one, "=")
-		if !given {
-			if value, given = os.LookupEnv(name); !given {
-				continue
-			}
-		}
-		env[name] = value
-	}
-	return env
-}
-
-// once is a session for one command, and the operator of its creation.
+// once is the session of cosplay run, and the operator of its creation.
 type once struct {
 	*invocation
 	*opened
@@ -150,6 +139,7 @@ type once struct {
 	prior     resource.Prior // as the last plan left it
 	progress  *render.Progress
 	announced string
+	rest      string            // words: what removes the rest of an interrupted removal
 	result    *render.JUnitView // what it did, where it is wanted
 }
 
@@ -163,7 +153,8 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 		return inv.refuse(diags, files)
 	}
 	defer p.Close()
-	one := &once{invocation: inv, opened: &opened{p, files, diags}, signals: interrupt.Catch(), result: cmp.Or(result, &render.JUnitView{}), contained: session.Image != "" || len(session.Volumes) > 0}
+	one := &once{invocation: inv, opened: &opened{p, files, diags}, signals: interrupt.Catch(), result: cmp.Or(result, &render.JUnitView{}), contained: session.Image != "" || len(session.Volumes) > 0,
+		rest: "The next cosplay run in this folder"}
 	// Signals do not prevent the removal of the session.
 	defer one.signals.Release()
 	interrupt.OutliveReaders()
@@ -350,7 +341,7 @@ func (o *once) remove(ctx context.Context) error {
 	defer o.signals.Handle(func() {
 		progress.Say("The session is being removed. Once more stops at once.")
 	}, func() {
-		progress.Say("Stopped. The next cosplay run in this folder removes the rest.")
+		progress.Say("Stopped. " + o.rest + " removes the rest.")
 		os.Exit(exitInterrupted)
 	})()
 	begun, used := time.Now(), o.Used(o.prior, resource.Live{})

@@ -294,11 +294,17 @@ func (m *Machine) begin(block config.Host) (*Host, error) {
 }
 
 // errands is the folder of the sessions that other machines have here.
-func errands() string {
+func errands() string { return stateDir("remote") }
+
+// Detached is the folder of the projects of cosplay run --detach, each a folder with the name of its session.
+func Detached() string { return stateDir("sessions") }
+
+// stateDir is a folder for what cosplay keeps outside of the user's projects.
+func stateDir(name string) string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "cosplay", "remote")
+		return filepath.Join(dir, "cosplay", name)
 	}
-	return filepath.Join(HomeDir(), ".local", "state", "cosplay", "remote")
+	return filepath.Join(HomeDir(), ".local", "state", "cosplay", name)
 }
 
 func (e *Errand) server() remote.Server {

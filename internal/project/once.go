@@ -23,13 +23,14 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/machine"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 	"cosplay/internal/terminal"
 )
 
-// Once is the session of cosplay run: for one command, and in no configuration. Values
-// are as users type them; cosplay chooses those that are empty.
+// Once is the session of cosplay run: for one command, or detached, and in no configuration
+// of the user. Values are as users type them; cosplay chooses those that are empty.
 type Once struct {
 	Target    string
 	Fraction  string // instead of a target
@@ -48,7 +49,10 @@ type Once struct {
 	Runtime  string
 	Compute  string // of a simulated host
 
-	name string
+	// For a session that stays: OpenDetached.
+	Name    string // of a session for one command, cosplay chooses it
+	Command []string
+	TTL     string
 }
 
 func (f *Files) runs() string { return machine.RunsOf(f.Dir) }
@@ -65,9 +69,9 @@ func (f *Files) ownSims() string {
 // text is its configuration.
 func (o *Once) text() []byte {
 	file := hclwrite.NewEmptyFile()
-	session := file.Body().AppendNewBlock("session", []string{o.name}).Body()
+	session := file.Body().AppendNewBlock("session", []string{o.Name}).Body()
 	for _, a := range []struct{ name, value string }{
-		{"target", o.Target}, {"sharing", o.Sharing}, {"host", o.Host}, {"image", o.Image}, {"workspace", o.Workspace},
+		{"target", o.Target}, {"sharing", o.Sharing}, {"host", o.Host}, {"image", o.Image}, {"workspace", o.Workspace}, {"ttl", o.TTL},
 	} {
 		if a.value != "" {
 			session.SetAttributeValue(a.name, cty.StringVal(a.value))
@@ -85,6 +89,9 @@ func (o *Once) text() []byte {
 		session.SetAttributeValue("gpu", cty.NumberIntVal(index))
 	} else if o.GPU != "" {
 		session.SetAttributeValue("gpu", cty.StringVal(o.GPU))
+	}
+	if len(o.Command) > 0 {
+		session.SetAttributeValue("command", cty.TupleVal(prose.Each(o.Command, cty.StringVal)))
 	}
 	var env []hclwrite.ObjectAttrTokens
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
@@ -113,8 +120,8 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	once.name = fmt.Sprintf("run-%06x", rand.IntN(1<<24))
-	if err := p.setState(filepath.Join(p.runs(), once.name, state.FileName)); err != nil {
+	once.Name = fmt.Sprintf("run-%06x", rand.IntN(1<<24))
+	if err := p.setState(filepath.Join(p.runs(), once.Name, state.FileName)); err != nil {
 		return nil, nil, nil, err
 	}
 	p.once = true
@@ -135,6 +142,9 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	if err := once.settle(intent, p.checkSimulate); err != nil {
 		return nil, nil, nil, err
 	}
+	// Only cosplay knows the session's name, so it has no ssh. Its container does not restart after a reboot.
+	spec := &intent.Sessions[0].Spec
+	spec.SSH.Enabled, spec.Restart = false, "no"
 	if once.Simulate != "" {
 		p.Machine.Sims = p.ownSims()
 	}
@@ -142,12 +152,10 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	return p, intent.Files, diags, nil
 }
 
-// settle sets what flags do not: the session has no ssh, since only cosplay knows its
-// name, and its container does not restart after a reboot. If no configuration names a
-// host, the flags describe this machine.
+// settle checks the workspace. If no configuration names a host, the flags describe this
+// machine.
 func (o *Once) settle(intent *config.Intent, check func(spec string) error) error {
 	session := &intent.Sessions[0]
-	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
 	elsewhere := slices.ContainsFunc(intent.Hosts, func(h config.Host) bool { return session.MayBeOn(h.Name) && h.Connect != "" })
 	if info, err := os.Stat(session.Workspace); o.Workspace != "" && !elsewhere && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("--workspace %s: there is no such folder. Fix: correct the path, or create the folder: mkdir -p %s", o.Workspace, terminal.ShellWords([]string{session.Workspace}))
@@ -187,7 +195,11 @@ func (o *Once) describe(host *config.Host, check func(spec string) error) error 
 // removed. The caller has the lock.
 func (p *Project) Discard(prior resource.Prior) error {
 	if len(prior.Sessions)+len(prior.GPUs) > 0 || p.Unfinished() {
-		return errors.New("not everything could be removed; cosplay reset in this folder tries again, and so does the next cosplay run")
+		again := "cosplay reset in this folder tries again, and so does the next cosplay run"
+		if name, detached := p.Detached(); detached {
+			again = "cosplay destroy " + name + " tries again"
+		}
+		return errors.New("not everything could be removed; " + again)
 	}
 	p.Machine.Rest() // agents write to their simulated hosts
 	for _, h := range p.Machine.Hosts() {

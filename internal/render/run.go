@@ -10,6 +10,7 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 	"cosplay/internal/verdict"
 	"cosplay/internal/words"
 )
@@ -32,6 +33,38 @@ func NotRunning(w io.Writer, s Style, v AppliedView) {
 	for _, f := range v.Result.Failures {
 		p.failure(v, f)
 	}
+	p.flush(w)
+}
+
+// DetachedView is a session that cosplay run --detach has created.
+type DetachedView struct {
+	Session resource.Session
+	Folder  string // of its project
+}
+
+// Detached shows the commands that use and remove the session.
+func Detached(w io.Writer, s Style, v DetachedView) {
+	p := newPage(s)
+	name, runtime := v.Session.Address.Short(), resource.RuntimeNamed(v.Session.Runtime)
+	t := &table{indent: 2, columns: slices.Concat(textColumns(""), proseColumn(""))}
+	add := func(command, what string) { t.add(text("cosplay "+command), inked(dim, what)) }
+	if len(v.Session.Command) > 0 && !runtime.RunsPrograms {
+		add("exec "+name, "runs its command")
+	}
+	add("exec "+name+" -- COMMAND", "runs a program in it")
+	if v.Session.Spec.SSH.Enabled && runtime.Uses("ssh") {
+		add("ssh "+name, "logs in")
+	}
+	if len(v.Session.Command) > 0 && runtime.RunsPrograms {
+		add("logs "+name, "prints what its command has printed")
+	}
+	if ttl := v.Session.Lifetime.TTL; ttl != 0 {
+		add("expire "+name, fmt.Sprintf("ends it when its %s are over", ttl))
+	}
+	add("destroy "+name, "removes it, and restores the GPU")
+	p.lead(0, strong, name, "is up, and stays until you destroy it.")
+	p.table(t)
+	p.flow(0, 2, inked(dim, "In the folder of a project, add --chdir "+together(terminal.ShellWord(v.Folder))))
 	p.flush(w)
 }
 

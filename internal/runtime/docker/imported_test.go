@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"context"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
@@ -78,4 +79,37 @@ func TestWhatIsDescribed(t *testing.T) {
 	if !cmp.Equal(ports, wantPorts) || !cmp.Equal(ssh, resource.SSH{Enabled: true, Port: 2222, Bind: "0.0.0.0"}) {
 		t.Errorf("%+v %+v", ports, ssh)
 	}
+}
+
+// imports makes the runtime know a container as one that was imported for its session.
+func (w *world) imports(id string) {
+	w.Owner.Imported = []resource.Body{{ID: id, Host: hostName, Runtime: name, Session: w.s.ID, SliceID: w.given.UUID, Hash: w.s.Hash(w.Owner.Key)}}
+	w.Owner.Bodies = []string{id}
+}
+
+// TestImportedStarts: an imported container that does not run is started with its own name, limits and restart policy, with no
+// file of cosplay, whether or not it serves ssh; and the checks before it do not ask what only a new container needs.
+func TestImportedStarts(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	called := "imported-" + random()
+	id := w.foreign(t, called, container.Config{StopSignal: "KILL"}, &container.HostConfig{Resources: container.Resources{Memory: 64 * mib}})
+	w.imports(id)
+	made := w.prepare(t)
+	if made.ID != id || made.State != resource.Running || made.Session != w.s.ID || !made.Foreign {
+		t.Errorf("%+v", made)
+	}
+	there, err := w.inspect(ctx, id)
+	check(t, err)
+	if there.Name != "/"+called || there.HostConfig.Memory != 64*mib || !there.HostConfig.RestartPolicy.IsNone() {
+		t.Errorf("it has the name %s and %+v", there.Name, bounds(there))
+	}
+	if all := w.labelled(t); len(all) != 0 || present(w.Folder(w.s.ID)) {
+		t.Errorf("cosplay created %+v or a folder", all)
+	}
+	check(t, w.Stop(ctx, w.s.ID))
+	if made, err = w.Start(ctx, w.s); err != nil || made.ID != id {
+		t.Errorf("%+v %v", made, err)
+	}
+	w.kill(t, id)
 }

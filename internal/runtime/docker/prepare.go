@@ -69,12 +69,25 @@ type launched struct {
 	ready *readiness // nil if it ran before
 	fresh bool       // created now
 	loops bool       // its program has ended again and again
+
+	imported *container.InspectResponse // before its start, where cosplay did not create it; else nil
+}
+
+// named is a session with the name that its container has: an imported one keeps its own.
+func (c launched) named(s resource.Session) resource.Session {
+	if c.imported != nil {
+		s.Spec.Name = strings.TrimPrefix(c.imported.Name, "/")
+	}
+	return s
 }
 
 // launch creates and starts a session's container as far as that is necessary.
 func (r Runtime) launch(ctx context.Context, access access, s resource.Session, given resource.Handle) (launched, error) {
 	there, err := r.find(ctx, s.ID)
 	if err == nil && there != nil {
+		if r.isImported(there.ID) && r.same(there, s, given) {
+			return r.rouse(ctx, s, there)
+		}
 		err = r.rename(ctx, s, there)
 	}
 	if err != nil {
@@ -88,6 +101,7 @@ func (r Runtime) complete(ctx context.Context, s resource.Session, slice string,
 	if c.ready != nil {
 		defer c.ready.close()
 	}
+	s = c.named(s)
 	if !s.Stopped {
 		err = r.await(ctx, s, c)
 	}
@@ -112,12 +126,6 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 }
 
 func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (launched, error) {
-	if there != nil && r.isImported(there.ID) && r.same(there, s, given) { // it stays as it was imported
-		if err := r.hold(ctx, s, there); err != nil {
-			return launched{}, err
-		}
-		return r.rouse(ctx, s, there)
-	}
 	inspector := disguise.Inspector{Version: r.Version}
 	now, err := inspector.Glance(r.Folder(s.ID))
 	if err != nil {
@@ -219,7 +227,7 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 		return c, nil
 	}
 	var err error
-	if !r.isImported(c.id) { // else no cosplay-init reports
+	if c.imported == nil { // else no cosplay-init reports
 		if c.ready, err = openReadiness(filepath.Join(r.Inside(s.ID), inside.ReadyFile)); err != nil {
 			return launched{}, err
 		}
@@ -262,6 +270,9 @@ func (r Runtime) made(ctx context.Context, s resource.Session, slice string, c l
 		return resource.Body{}, fmt.Errorf("container %s: it restarts again and again (%d times so far)%s", s.BodyName(), n, r.lastWords(ctx, c.id))
 	}
 	made.SSHPort = publishedPort(there)
+	if c.imported != nil { // the keys of its ssh server are not cosplay's
+		return made, nil
+	}
 	return made, r.know(s, made.SSHPort)
 }
 

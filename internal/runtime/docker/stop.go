@@ -51,15 +51,18 @@ func (r Runtime) Start(ctx context.Context, s resource.Session) (resource.Body, 
 	return body, r.Rewrite(s.ID, func(s *resource.Session) { s.Stopped = false })
 }
 
-// rouse makes a container that exists run as it was made to.
+// rouse makes a container that exists run as it was made to. Of an imported one nothing else changes.
 func (r Runtime) rouse(ctx context.Context, s resource.Session, there *container.InspectResponse) (launched, error) {
-	if err := r.rejoin(ctx, s, there); err != nil {
+	c := launched{id: there.ID, port: publishedPort(there), loops: r.Engine.restarts(there) > 0}
+	if r.isImported(there.ID) {
+		c.imported = there
+		s = c.named(s)
+	} else if err := r.rejoin(ctx, s, there); err != nil {
 		return launched{}, err
 	}
 	if err := r.resume(ctx, s.ID, there); err != nil {
 		return launched{}, err
 	}
-	c := launched{id: there.ID, port: publishedPort(there), loops: r.Engine.restarts(there) > 0}
 	if there.State.Running {
 		return c, nil
 	}

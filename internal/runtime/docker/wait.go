@@ -71,6 +71,9 @@ func (r Runtime) await(ctx context.Context, s resource.Session, c launched) erro
 	go func() { settled <- settles(ctx, s, c, calm) }()
 	select {
 	case end := <-ended:
+		if c.imported != nil {
+			return fmt.Errorf("its program ended at once, with code %d", end.StatusCode)
+		}
 		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one",
 			r.exitCode(ctx, c.id, s.Spec.Restart, end.StatusCode))
 	case err := <-settled:
@@ -105,19 +108,20 @@ func (e *Engine) exitCode(ctx context.Context, id, restart string, code int64) i
 	return code
 }
 
-// settles returns when a session runs, answers and, if it may end by itself, has run for a moment.
+// settles returns when a session runs, answers and, if it may end by itself, has run for a moment. An imported container
+// may serve no ssh.
 func settles(ctx context.Context, s resource.Session, c launched, calm time.Duration) error {
 	if c.ready != nil {
 		if err := c.ready.wait(ctx); err != nil {
 			return err
 		}
 	}
-	if s.Spec.SSH.Enabled {
+	if s.Spec.SSH.Enabled && c.imported == nil {
 		if err := answers(ctx, s.Spec.SSH, c.port); err != nil {
 			return err
 		}
 	}
-	if !s.HasProgram() {
+	if !s.HasProgram() && c.imported == nil {
 		return nil
 	}
 	return pause(ctx, calm)

@@ -170,6 +170,28 @@ func (e *Engine) aboutPort(ctx context.Context, s resource.Session, sshPort int,
 	return what, ofSSH
 }
 
+// aboutImported is the subject of an error of an imported container, which keeps the ports that it was created with.
+func (e *Engine) aboutImported(ctx context.Context, s resource.Session, there *container.InspectResponse, err error) subject {
+	what := about(s, 0)
+	what.where = fmt.Sprintf("the block of %s, which recreates the container", s.Address)
+	for _, found := range portNumber().FindAllStringSubmatch(err.Error(), -1) {
+		for _, all := range there.HostConfig.PortBindings {
+			for _, b := range all {
+				if b.HostPort != found[1] {
+					continue
+				}
+				what.bind = cmp.Or(b.HostIP, "0.0.0.0")
+				what.port, _ = strconv.Atoi(b.HostPort)
+				if portSigns().MatchString(err.Error()) {
+					what.taken = e.holder(ctx, what.port)
+				}
+				return what
+			}
+		}
+	}
+	return what
+}
+
 // portError is a start that failed because of the port. Engines report it by text only, and a program in the
 // container may print the same text: only the caller knows which of them it was.
 type portError struct{ error }

@@ -2,6 +2,9 @@ package docker
 
 import (
 	"context"
+	"net"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
@@ -112,4 +115,24 @@ func TestImportedStarts(t *testing.T) {
 		t.Errorf("%+v %v", made, err)
 	}
 	w.kill(t, id)
+}
+
+// TestImportedPortTaken: the error of a start is about the container's own port, and not about the ssh block.
+func TestImportedPortTaken(t *testing.T) {
+	w := newWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer l.Close()
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	w.s.Spec.SSH = resource.SSH{}
+	id := w.foreign(t, "imported-"+random(), container.Config{StopSignal: "KILL", ExposedPorts: nat.PortSet{"92/tcp": {}}},
+		&container.HostConfig{PortBindings: nat.PortMap{"92/tcp": {{HostIP: "127.0.0.1", HostPort: port}}}})
+	w.imports(id)
+	_, err = w.Prepare(context.Background(), w.s, w.given)
+	if err == nil || !strings.Contains(err.Error(), "port "+port+" on 127.0.0.1 is taken") || !strings.Contains(err.Error(), "the block of session.one") || strings.Contains(err.Error(), "ssh block") {
+		t.Error(err)
+	}
+	if there, err := w.inspect(context.Background(), id); err != nil || there == nil {
+		t.Errorf("it was removed: %v", err)
+	}
 }

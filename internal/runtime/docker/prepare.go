@@ -241,6 +241,9 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 		c.ready.close()
 	}
 	what, ofSSH := r.aboutPort(ctx, s, c.port, err)
+	if c.imported != nil {
+		what, ofSSH = r.aboutImported(ctx, s, c.imported, err), false
+	}
 	if err = r.Engine.explain("starting the container "+s.BodyName(), err, what); ofSSH {
 		err = portError{err}
 	}

@@ -88,6 +88,17 @@ func (i *Import) in(live resource.Live) resource.Live {
 	return live
 }
 
+// withImported is a state with what a plan imports. The runtimes of a run identify imported bodies by it: nothing in
+// these bodies names their sessions.
+func withImported(prior resource.Prior, planned *plan.Plan) resource.Prior {
+	for _, s := range planned.Steps {
+		if adopt, is := s.Do.Op.(plan.Adopt); is {
+			prior = plan.Fold(prior, adopt, plan.Made{})
+		}
+	}
+	return prior
+}
+
 // foreignImport warns of an object that cosplay did not create, or not provably.
 func foreignImport(one config.Import, found *Import) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s was not created by cosplay", one.ID), Subject: &one.IDRange,

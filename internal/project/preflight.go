@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 	flight.GPUs()
 	flight.Images()
 	p.checkTTL(flight)
+	owner := withImported(prior, planned).Owner()
+	owner.Key = cmp.Or(owner.Key, planned.Key)
 	for _, c := range p.Intent.Hosts {
 		if live.Unreachable(c.Name) {
 			continue
@@ -51,7 +54,7 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 		}
 		p.checkRights(ctx, flight, h)
 		p.checkQueue(flight, c, Outlook{Prior: prior, Live: live, Plan: planned})
-		if err := checkSessions(ctx, flight, h, prior.Owner()); err != nil {
+		if err := checkSessions(ctx, flight, h, owner); err != nil {
 			return nil, err
 		}
 	}

@@ -28,6 +28,13 @@ func (r Runtime) isImported(id string) bool {
 	return slices.ContainsFunc(r.Owner.Imported, func(c resource.Body) bool { return c.ID == id })
 }
 
+// keepsImported reports whether a session has an imported container and the block for which it was imported.
+func (r Runtime) keepsImported(s resource.Session) bool {
+	return slices.ContainsFunc(r.Owner.Imported, func(c resource.Body) bool {
+		return c.Session == s.ID && c.Host == r.Host.Name && c.Hash != "" && s.HasHash(r.Owner.Key, c.Hash)
+	})
+}
+
 // inspectOwn reads a container of the project; an imported one has its labels from the state.
 func (r Runtime) inspectOwn(ctx context.Context, id string) (*container.InspectResponse, error) {
 	there, err := r.inspect(ctx, id)

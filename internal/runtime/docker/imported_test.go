@@ -117,6 +117,31 @@ func TestImportedStarts(t *testing.T) {
 	w.kill(t, id)
 }
 
+// TestImportedHasItsName: the name of an imported container is no other container's for its session, and for another session
+// cosplay does not advise to remove it.
+func TestImportedHasItsName(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	w.s.Spec.Name, w.s.Spec.Volumes = "imported-"+random(), []resource.Volume{{Source: "/no/such", Target: "/x"}}
+	w.imports(w.foreign(t, w.s.Spec.Name, container.Config{StopSignal: "KILL"}, nil))
+	survey, err := w.Survey(ctx)
+	check(t, err)
+	if problems := survey.Check(ctx, w.s, nil); len(problems) != 0 {
+		t.Errorf("%+v", problems)
+	}
+	changed := w.s
+	changed.Spec.Volumes, changed.Env = nil, map[string]string{"SEED": "15"}
+	if problems := survey.Check(ctx, changed, nil); len(problems) != 0 {
+		t.Errorf("of another block: %+v", problems)
+	}
+	other := w.session(t, "other")
+	other.Spec.Name = w.s.Spec.Name
+	problems := survey.Check(ctx, other, nil)
+	if len(problems) != 1 || problems[0].Fix != "give one of the two session blocks another name" {
+		t.Errorf("of another session: %+v", problems)
+	}
+}
+
 // TestImportedPortTaken: the error of a start is about the container's own port, and not about the ssh block.
 func TestImportedPortTaken(t *testing.T) {
 	w := newWorld(t)

@@ -232,6 +232,15 @@ func (r Runtime) nameTaken(ctx context.Context, session, name string) error {
 	if err != nil || there == nil || there.Name != "/"+name { // the engine also accepts the beginning of an ID
 		return err
 	}
+	for _, c := range r.Owner.Imported {
+		switch {
+		case c.ID != there.ID:
+		case c.Session == session:
+			return nil
+		default:
+			return prose.Advice{What: fmt.Sprintf("the name %s is that of an imported container of this project, %s", name, short(there.ID)), Fix: "give one of the two session blocks another name"}
+		}
+	}
 	if l := there.Config.Labels; hmac.Equal([]byte(l[labelSeal]), []byte(r.seal(l))) && l[labelSession] == session {
 		return nil // the project's, created meanwhile
 	}

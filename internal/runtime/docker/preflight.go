@@ -47,6 +47,9 @@ func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
 // check lists what would prevent the container of a session, after the containers with the IDs in removed are
 // removed.
 func (s survey) check(ctx context.Context, session resource.Session, removed map[string]bool) []preflight.Problem {
+	if s.runtime.keepsImported(session) {
+		return nil // it is started as it is, and needs nothing of what a new container needs
+	}
 	return slices.Concat(s.checkName(ctx, session, removed), runtime.CheckWorkspace(session.Workspace), checkVolumes(session),
 		s.runtime.Engine.checkLimits(session.Spec.Limits), s.checkSSH(session, removed), s.checkPorts(session, removed), s.checkNetwork(ctx, session), s.checkEntrypoint(ctx, session))
 }

@@ -162,12 +162,13 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	for _, h := range live.Hosts {
 		p.silent[h.Name] = h.Silent != ""
 	}
+	imported := withImported(prior, planned)
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, GoOn: planned.Destroys,
-		Audit: p.Audit(prior.Lineage), Observe: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
+		Audit: p.Audit(prior.Lineage), Observe: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, imported) }}
 	holder := p.Holder(prior.Lineage)
 	holder.Serial = prior.Serial + 1
 	for name, h := range p.Machine.Hosts() {
-		run.Hosts[name] = h.ForApply(prior.Owner(), holder)
+		run.Hosts[name] = h.ForApply(imported.Owner(), holder)
 	}
 	result, err := run.Execute(ctx, planned, prior, live)
 	if err != nil {

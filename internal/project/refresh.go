@@ -68,7 +68,10 @@ func (p *Project) FoldJournal(ctx context.Context) (resource.Prior, resource.Liv
 		return prior, live, err
 	}
 	if p.Unfinished() {
-		prior, err = p.recover(prior, live)
+		known := len(prior.Owner().Imported)
+		if prior, err = p.recover(prior, live); err == nil && len(prior.Owner().Imported) > known {
+			live, err = p.observe(ctx, prior) // the bodies that the interrupted run has imported
+		}
 	}
 	if err == nil {
 		p.RemoveShared(prior)

@@ -334,7 +334,7 @@ func inMode(gpu resource.GPU, s resource.Session, name string) error {
 	if gpu.MIG != s.Slice.Whole() {
 		return nil
 	}
-	return fmt.Errorf("nothing proves that the container %s uses %s of GPU %d for %s: MIG mode is %s there. Fix: run cosplay apply, which creates the session with a container, and remove %s",
+	return fmt.Errorf("nothing proves that the container %s uses %s of GPU %d for %s: MIG mode is %s there. Fix: leave out the import; cosplay apply then creates the session with a new container, and %s stays as it is",
 		name, s.Slice, gpu.Index, s.Address, resource.OnOff(gpu.MIG), name)
 }
 

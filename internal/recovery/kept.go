@@ -2,12 +2,14 @@ package recovery
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 )
@@ -18,23 +20,29 @@ func (f *finder) kept(c *resource.Body, name, lineage string) (*project.Import, 
 	if f.prior.Key == "" { // before the first apply: the hash needs the key that the state gets
 		f.prior.Key = state.NewKey()
 	}
-	gpu, whole := f.givenGPU(c.SliceID)
+	host, _ := f.live.Host(f.wanted.Host)
+	gpu, slice, why := given(host, c.SliceID)
 	var (
 		found *project.Import
 		err   error
 	)
-	if whole {
+	switch {
+	case why != "":
+	case slice == "":
 		found, err = f.wholeGPU(gpu, lineage)
-	} else {
+	default:
 		of := *f
-		of.id = c.SliceID
-		found, err = of.slice(lineage)
+		of.id = slice
+		if found, err = of.slice(lineage); found == nil {
+			why = isMissing(host)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the container %s: %w", name, err)
 	}
 	if found == nil {
-		return nil, fmt.Errorf("the container %s was given %s, which host %q does not have: its programs have no GPU. Fix: remove the container, and cosplay apply creates the session again", name, c.SliceID, f.wanted.Host)
+		return nil, prose.Advice{What: fmt.Sprintf("the container %s was given %s, %s", name, c.SliceID, why),
+			Fix: fmt.Sprintf("leave out its import block, and name of %s; cosplay apply then creates the session with a new container, and %s stays as it is", f.wanted.Address, name)}
 	}
 	s := found.Session.Session
 	c.Session, c.SliceID, c.Hash = s.ID, found.Session.SliceID(), s.Hash(f.live.KeyOn(s.Slice.Host, f.prior.Key))
@@ -48,16 +56,43 @@ func (f *finder) kept(c *resource.Body, name, lineage string) (*project.Import, 
 	return found, nil
 }
 
-// givenGPU finds a whole GPU of the host by its UUID or its index.
-func (f *finder) givenGPU(id string) (resource.GPU, bool) {
-	host, _ := f.live.Host(f.wanted.Host)
-	index, err := strconv.Atoi(id)
-	for _, g := range host.GPUs {
-		if strings.EqualFold(g.UUID, id) || err == nil && g.Index == index {
-			return g, true
-		}
+// isMissing says that a host lacks what a container was given.
+func isMissing(host resource.Host) string {
+	return fmt.Sprintf("which host %q does not have: its programs have no GPU", host.Name)
+}
+
+// isUnclear says that nothing proves which GPU a container has.
+const isUnclear = "and cosplay cannot tell which GPU or slice that is"
+
+// given finds what a container was given, in the forms of NVIDIA's runtime: a whole GPU by UUID or index, a slice by UUID or as
+// GPU:MIG, or why it is neither. The second index changes with the slices of a GPU, and the container may have started when
+// there were others: it is clear only where there is one slice.
+func given(host resource.Host, id string) (gpu resource.GPU, slice, why string) {
+	first, second, ofSlice := strings.Cut(id, ":")
+	index, err := strconv.Atoi(first)
+	switch upper := strings.ToUpper(id); {
+	case strings.HasPrefix(upper, "MIG-"):
+		return gpu, id, ""
+	case err != nil && !strings.HasPrefix(upper, "GPU-"):
+		return gpu, "", isUnclear
 	}
-	return resource.GPU{}, false
+	at := slices.IndexFunc(host.GPUs, func(g resource.GPU) bool {
+		return err == nil && g.Index == index || strings.EqualFold(g.UUID, id)
+	})
+	switch {
+	case at < 0:
+		return gpu, "", isMissing(host)
+	case !ofSlice:
+		return host.GPUs[at], "", ""
+	}
+	made := host.GPUs[at].Slices
+	switch n, err := strconv.Atoi(second); {
+	case err != nil || len(made) > 1 || len(made) == 1 && made[0].UUID == "":
+		return gpu, "", isUnclear
+	case len(made) == 0 || n != 0:
+		return gpu, "", isMissing(host)
+	}
+	return gpu, made[0].UUID, ""
 }
 
 // wholeGPU imports a whole GPU for a container that has it.

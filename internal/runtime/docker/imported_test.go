@@ -32,6 +32,8 @@ func TestGivenDevice(t *testing.T) {
 		"--gpus all":     {request(-1), []string{visibleDevices + "=" + slice}, ""},
 		"--gpus two":     {request(0, "0", "1"), nil, ""},
 		"CDI":            {request(0, cdiGPU+slice), nil, slice},
+		"index of slice": {request(0, cdiGPU+"0:1"), nil, "0:1"},
+		"other vendor":   {request(0, "amd.com/gpu=0"), nil, "amd.com/gpu=0"},
 		"environment":    {nil, []string{visibleDevices + "=all", visibleDevices + "=" + slice}, slice},
 		"two of it":      {nil, []string{visibleDevices + "=0,1"}, ""},
 		"all of it":      {nil, []string{visibleDevices + "=all"}, ""},

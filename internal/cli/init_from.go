@@ -99,7 +99,7 @@ func (inv *invocation) takenOver(ctx context.Context, t *takeover) ([]byte, erro
 	}
 	before := gpucosplay.Baselines(t.sessions)
 	for _, s := range t.sessions {
-		there, err := recovery.Describe(ctx, p.Project, t.host.Name, s.ContainerID)
+		there, notes, err := recovery.Describe(ctx, p.Project, t.host.Name, s.ContainerID)
 		if err != nil {
 			return nil, fmt.Errorf("nothing was written: %w", err)
 		}
@@ -111,6 +111,7 @@ func (inv *invocation) takenOver(ctx context.Context, t *takeover) ([]byte, erro
 			t.leave(s.Name, err)
 			continue
 		}
+		d.Notes = append(d.Notes, notes...)
 		d.Baseline = before[s.GPU]
 		t.drafts = append(t.drafts, d)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"cosplay/catalog"
 	"cosplay/internal/config"
@@ -14,25 +15,29 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Describe reads a container on a host that cosplay did not create, as the block of a session has it; nil if there is none.
-func Describe(ctx context.Context, p *project.Project, host, ref string) (*resource.Session, error) {
+// Describe reads a container on a host that cosplay did not create, as the block of a session has it, with a note on what
+// no block can have; nil if there is none.
+func Describe(ctx context.Context, p *project.Project, host, ref string) (described *resource.Session, notes []string, err error) {
 	h, err := p.Connect(ctx, host, resource.Prior{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, in := range h.Runtimes(resource.Owner{}) {
 		describer, is := in.(runtime.Describer)
 		if !is {
 			continue
 		}
-		s, err := describer.Describe(ctx, ref)
+		s, left, err := describer.Describe(ctx, ref)
 		if s == nil || err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s.Request = resource.Request{Host: host, Fit: resource.DefaultFit()}
-		return s, nil
+		if len(left) > 0 {
+			notes = []string{fmt.Sprintf("No block can have these of the container, which it has until it is recreated: %s.", strings.Join(left, ", "))}
+		}
+		return s, notes, nil
 	}
-	return nil, fmt.Errorf("host %q has no MIG slice %s, and no container engine that cosplay can ask what a container was created from. Fix: correct the ID, or write the session block yourself", host, ref)
+	return nil, nil, fmt.Errorf("host %q has no MIG slice %s, and no container engine that cosplay can ask what a container was created from. Fix: correct the ID, or write the session block yourself", host, ref)
 }
 
 // Draft describes what an ID names, a container or a MIG slice, as the block of a session that imports it.
@@ -53,12 +58,16 @@ func Draft(ctx context.Context, p *project.Project, name, id string) (config.Dra
 		d.Notes = []string{fmt.Sprintf("The slice %s is a %s. A slice has no target: this is the closest one.", made.UUID, made.Profile)}
 		d.Session.Spec, d.Session.Workspace = config.UsualSpec(), p.Dir
 	} else {
-		var s *resource.Session
-		if s, err = Describe(ctx, p, host, id); err == nil && s == nil {
+		var (
+			s     *resource.Session
+			notes []string
+		)
+		if s, notes, err = Describe(ctx, p, host, id); err == nil && s == nil {
 			err = fmt.Errorf("host %q has no %q to describe: name a MIG slice by its UUID (nvidia-smi -L), or a container by its name or ID (docker ps -a)", host, id)
 		}
 		if err == nil {
 			d, err = presented(*s, id)
+			d.Notes = append(d.Notes, notes...)
 		}
 	}
 	d.Session.Address, d.Session.Request.Host = resource.One(name), host

@@ -152,10 +152,10 @@ type (
 		Stranger(ctx context.Context, ref string) (c *resource.Body, name, lineage, host string, err error)
 	}
 
-	// Describer reads what a body that cosplay did not create was created from: of a session, what is in its block. nil is
-	// none.
+	// Describer reads what a body that cosplay did not create was created from: of a session, what is in its block, and in
+	// words what no block can have. nil is none.
 	Describer interface {
-		Describe(ctx context.Context, ref string) (*resource.Session, error)
+		Describe(ctx context.Context, ref string) (s *resource.Session, left []string, err error)
 	}
 )
 

@@ -55,6 +55,7 @@ type madeFrom struct {
 	id              string
 	env             []string // NAME=value
 	entrypoint, cmd []string
+	user, dir       string
 }
 
 func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
@@ -68,6 +69,7 @@ func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
 	image := madeFrom{id: there.ID}
 	if there.Config != nil {
 		image.env, image.entrypoint, image.cmd = there.Config.Env, there.Config.Entrypoint, there.Config.Cmd
+		image.user, image.dir = there.Config.User, there.Config.WorkingDir
 	}
 	e.images.Store(name, image)
 	return image, nil

@@ -3,6 +3,7 @@ package docker
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/go-connections/nat"
 
 	"cosplay/internal/resource"
 )
@@ -21,11 +23,12 @@ const workspace = "/workspace"
 // usualShm is the engine's size of /dev/shm, in MiB.
 const usualShm = 64
 
-// Describe reads what a container was created from, as the block of a session has it; nil if there is none.
-func (r Runtime) Describe(ctx context.Context, ref string) (*resource.Session, error) {
+// Describe reads what a container was created from, as the block of a session has it, and in words what no block can have;
+// nil if there is none.
+func (r Runtime) Describe(ctx context.Context, ref string) (described *resource.Session, left []string, err error) {
 	there, err := r.inspect(ctx, ref)
 	if err != nil || there == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	from, err := r.Engine.image(ctx, there.Image)
 	if err != nil {
@@ -47,8 +50,56 @@ func (r Runtime) Describe(ctx context.Context, ref string) (*resource.Session, e
 	if shm := int(host.ShmSize / mib); shm > usualShm {
 		s.Spec.Limits.ShmMiB = shm
 	}
-	return &s, nil
+	return &s, inNoBlock(there, from), nil
 }
+
+// inNoBlock lists in words what a container was created with and no block can have.
+func inNoBlock(there *container.InspectResponse, from madeFrom) (left []string) {
+	c, host := there.Config, there.HostConfig
+	add := func(is bool, words string, values ...any) {
+		if is {
+			left = append(left, fmt.Sprintf(words, values...))
+		}
+	}
+	for _, inside := range slices.Sorted(maps.Keys(host.PortBindings)) {
+		if !publishable(inside) {
+			for _, b := range host.PortBindings[inside] {
+				add(true, "port %s:%s", b.HostPort, inside)
+			}
+		}
+	}
+	add(host.RestartPolicy.MaximumRetryCount > 0, "at most %d restarts", host.RestartPolicy.MaximumRetryCount)
+	add(c.User != "" && c.User != from.user, "user %s", c.User)
+	add(!slices.Contains([]string{"", from.dir, workspace}, c.WorkingDir), "working folder %s", c.WorkingDir)
+	add(host.Privileged, "privileged mode")
+	for _, one := range host.CapAdd {
+		add(true, "added capability %s", one)
+	}
+	for _, one := range host.CapDrop {
+		add(true, "dropped capability %s", one)
+	}
+	for _, one := range host.Devices {
+		add(true, "device %s", one.PathOnHost)
+	}
+	for _, at := range slices.Sorted(maps.Keys(host.Tmpfs)) {
+		add(true, "tmpfs %s", at)
+	}
+	for _, m := range there.Mounts {
+		_, listed := host.Tmpfs[m.Destination]
+		add(m.Type == mount.TypeTmpfs && !listed, "tmpfs %s", m.Destination)
+		add(unnamed(m), "unnamed volume %s", m.Destination)
+	}
+	add(host.IpcMode.IsHost(), "IPC of the host")
+	add(host.PidMode.IsHost(), "processes of the host")
+	add(host.ReadonlyRootfs, "read-only files")
+	return left
+}
+
+// publishable reports whether a session can publish a port of a container.
+func publishable(p nat.Port) bool { return p.Proto() == "tcp" || p.Proto() == "udp" }
+
+// unnamed reports whether a mount is a volume that ends with its container.
+func unnamed(m container.MountPoint) bool { return m.Type == mount.TypeVolume && len(m.Name) == 64 }
 
 func loopback(bind string) bool {
 	ip, err := netip.ParseAddr(bind)
@@ -88,7 +139,7 @@ func folders(mounts []container.MountPoint) (work string, volumes []resource.Vol
 		switch {
 		case m.Type == mount.TypeBind && m.Destination == workspace && m.RW:
 			work = source
-		case m.Type == mount.TypeBind, m.Type == mount.TypeVolume && len(source) != 64:
+		case m.Type == mount.TypeBind, m.Type == mount.TypeVolume && !unnamed(m):
 			volumes = append(volumes, resource.Volume{Source: source, Target: m.Destination, ReadOnly: !m.RW})
 		}
 	}
@@ -99,6 +150,9 @@ func folders(mounts []container.MountPoint) (work string, volumes []resource.Vol
 // published are the ports of a container, and that of ssh.
 func published(there *container.InspectResponse) (ports []resource.Port, ssh resource.SSH) {
 	for _, inside := range slices.Sorted(maps.Keys(there.HostConfig.PortBindings)) {
+		if !publishable(inside) {
+			continue
+		}
 		for i, b := range there.HostConfig.PortBindings[inside] {
 			if now := there.NetworkSettings.Ports[inside]; (b.HostPort == "" || b.HostPort == "0") && i < len(now) {
 				b.HostPort = now[i].HostPort

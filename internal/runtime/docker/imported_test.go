@@ -86,6 +86,29 @@ func TestWhatIsDescribed(t *testing.T) {
 	}
 }
 
+// TestInNoBlock: what no block can have is listed, and no port gets another protocol.
+func TestInNoBlock(t *testing.T) {
+	there := &container.InspectResponse{Config: &container.Config{User: "dev", WorkingDir: "/app"}, ContainerJSONBase: &container.ContainerJSONBase{},
+		Mounts:          []container.MountPoint{{Type: mount.TypeTmpfs, Destination: "/scratch"}, {Type: mount.TypeTmpfs, Destination: "/fast"}},
+		NetworkSettings: &container.NetworkSettings{}}
+	from := madeFrom{user: "dev", dir: "/app"}
+	there.HostConfig = &container.HostConfig{}
+	if left := inNoBlock(there, from); len(left) != 2 {
+		t.Errorf("of the image: %q", left)
+	}
+	there.HostConfig = &container.HostConfig{Privileged: true, CapAdd: []string{"SYS_PTRACE"}, Tmpfs: map[string]string{"/fast": ""},
+		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyOnFailure, MaximumRetryCount: 3},
+		PortBindings:  nat.PortMap{"92/sctp": {{HostPort: "18992"}}, "80/tcp": {{HostPort: "80"}}},
+		Resources:     container.Resources{Devices: []container.DeviceMapping{{PathOnHost: "/dev/fuse"}}}}
+	want := []string{"port 18992:92/sctp", "at most 3 restarts", "user dev", "working folder /app", "privileged mode", "added capability SYS_PTRACE", "device /dev/fuse", "tmpfs /fast", "tmpfs /scratch"}
+	if left := inNoBlock(there, madeFrom{}); !cmp.Equal(left, want) {
+		t.Errorf("%q", left)
+	}
+	if ports, _ := published(there); len(ports) != 1 || ports[0].Container != 80 {
+		t.Errorf("%+v", ports)
+	}
+}
+
 // imports makes the runtime know a container as one that was imported for its session.
 func (w *world) imports(id string) {
 	w.Owner.Imported = []resource.Body{{ID: id, Host: hostName, Runtime: name, Session: w.s.ID, SliceID: w.given.UUID, Hash: w.s.Hash(w.Owner.Key)}}

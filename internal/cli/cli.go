@@ -158,7 +158,7 @@ var commandGroups = []struct {
 		stateCommand, importCommand}},
 	{"Sessions:", []func(*invocation) *cobra.Command{
 		runCommand, fitsCommand, sshCommand, execCommand, cpCommand, logsCommand, devicesCommand, stopCommand, startCommand, extendCommand, expireCommand,
-		sshConfigCommand, verifyCommand}},
+		sshConfigCommand, devCommand, verifyCommand}},
 	{"Catalog:", []func(*invocation) *cobra.Command{lsCommand, infoCommand, fitCommand}},
 	{"Other commands:", []func(*invocation) *cobra.Command{
 		doctorCommand, buildCommand, schemaCommand, forceUnlockCommand, resetCommand, hostCommand, simCommand, versionCommand}},

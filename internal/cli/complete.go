@@ -31,7 +31,7 @@ var flagSources = map[string]source{
 	"session": plannedNames, "host": hostNames, "on": catalogHosts, "var": variableNames,
 	"repair": func(*invocation, *cobra.Command, string) []cobra.Completion { return watch.RepairWords() },
 	"prefer": oneOf("fp32", "bandwidth", "balanced"), "sharing": oneOf("auto", "mig", "compute-instance", "exclusive", "time-slice", "mps"),
-	"compute": oneOf(config.Computes()...), "sort": oneOf(topOrders()...),
+	"compute": oneOf(config.Computes()...), "sort": oneOf(topOrders()...), "open": oneOf(openers...),
 	"runtime": func(*invocation, *cobra.Command, string) []cobra.Completion {
 		return append(resource.RunRuntimes(), config.RuntimeAuto)
 	},

@@ -15,6 +15,7 @@ import (
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
+	"cosplay/internal/resource"
 )
 
 // sshFlags are the flags that were typed, as ssh has them.
@@ -126,8 +127,7 @@ func sshConfigCommand(inv *invocation) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				options := append([]public.SSHOption{{Name: "HostName", Value: login.Host}}, login.Options...)
-				hosts = append(hosts, public.SSHHost{Name: s.BodyName(), Session: s.Address.String(), Options: options})
+				hosts = append(hosts, sshHost(s, login))
 			}
 			switch {
 			case len(now.Prior.Sessions) == 0:
@@ -142,4 +142,10 @@ func sshConfigCommand(inv *invocation) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// sshHost is the Host block of a session.
+func sshHost(s resource.PriorSession, login project.Login) public.SSHHost {
+	options := append([]public.SSHOption{{Name: "HostName", Value: login.Host}}, login.Options...)
+	return public.SSHHost{Name: s.BodyName(), Session: s.Address.String(), Options: options}
 }

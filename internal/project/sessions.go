@@ -244,32 +244,41 @@ func Resting(s resource.PriorSession) error {
 	return prose.Advice{What: fmt.Sprintf("%s is stopped, by cosplay stop", s.Address), Fix: "cosplay start " + s.Address.Short()}
 }
 
-// unreachable is the reason why no user can log into a container; nil for none.
-func unreachable(s resource.PriorSession, c resource.Body) error {
-	advise := func(what, fix string) error {
-		return prose.Advice{What: fmt.Sprintf("%s: its container %s", s.Address, what), Fix: fix}
-	}
+// up is the reason why no user can enter a container; nil for none.
+func up(s resource.PriorSession, c resource.Body) error {
 	if s.Rests(c) {
 		return Resting(s)
 	}
 	switch c.State {
 	case resource.Stopped:
-		return advise(fmt.Sprintf("does not run; cosplay logs %s shows why", s.Address.Short()), "cosplay apply starts it")
+		return ofContainer(s, fmt.Sprintf("does not run; cosplay logs %s shows why", s.Address.Short()), "cosplay apply starts it")
 	case resource.Paused:
-		return advise("is paused", "cosplay apply resumes it")
+		return ofContainer(s, "is paused", "cosplay apply resumes it")
 	case resource.Restarting:
-		return advise(fmt.Sprintf("restarts again and again (%d times so far)", c.Restarts),
+		return ofContainer(s, fmt.Sprintf("restarts again and again (%d times so far)", c.Restarts),
 			fmt.Sprintf("correct its command; cosplay logs %s shows why it ends", s.Address.Short()))
+	}
+	return nil
+}
+
+func ofContainer(s resource.PriorSession, what, fix string) error {
+	return prose.Advice{What: fmt.Sprintf("%s: its container %s", s.Address, what), Fix: fix}
+}
+
+// unreachable is the reason why no user can log into a container; nil for none.
+func unreachable(s resource.PriorSession, c resource.Body) error {
+	if err := up(s, c); err != nil {
+		return err
 	}
 	for _, a := range c.Altered { // podman lists the ports of a container without a network
 		if a.Part == resource.AlteredNetwork {
-			return advise("is disconnected from the network "+a.From+", so its ssh server cannot be reached", "cosplay apply connects it again")
+			return ofContainer(s, "is disconnected from the network "+a.From+", so its ssh server cannot be reached", "cosplay apply connects it again")
 		}
 	}
 	if c.SSHPort != 0 {
 		return nil
 	}
-	return advise("runs, but the engine does not publish its port for ssh", "cosplay apply publishes it again")
+	return ofContainer(s, "runs, but the engine does not publish its port for ssh", "cosplay apply publishes it again")
 }
 
 // identities are the private keys beside the public keys that the configuration names, or else those that were chosen

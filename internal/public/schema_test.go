@@ -58,6 +58,7 @@ var outputs = []output{
 	{"fit", public.Fits{}, "", map[string]any{"`cosplay fit --matrix --json`": public.FitMatrix{}}},
 	{"graph", public.Graph{}, "", nil},
 	{"ssh-config", public.SSHConfig{}, "", nil},
+	{"dev", public.Dev{}, "", nil},
 	{"state list", public.StateList{}, "", nil},
 	{"state show", public.StateItem{}, "", nil},
 	{"state mv", public.Moved{}, "", nil},

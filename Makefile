@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build node image manifests lib demo test race sanitize check check-node check-cross check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build node image manifests lib demo test race sanitize check check-node check-cross check-long check-engines check-cluster check-clients check-torch check-pytorch chaos format format-check lint bench dist dist-check deb install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -151,17 +151,25 @@ bench: build ## measure speed; prints ratios and CPU times
 	@scripts/bench-scale $(BIN)
 	@if docker image inspect cosplay-test/sshd >/dev/null 2>&1; then scripts/bench-ssh $(BIN); fi
 
-dist: ## build the archives of a release from the last commit, in dist
+dist: ## build the archives and Debian packages of a release from the last commit, in dist
 	@scripts/dist dist $(VERSION)
 
-dist-check: ## build a release twice, in different folders, and compare the bytes
+dist-check: ## build a release twice, in different folders, and compare the bytes; check what is installed
 	@rm -rf bin/dist && mkdir -p bin/dist/tmp
 	@scripts/dist bin/dist/1 $(VERSION)
 	@TMPDIR=$(CURDIR)/bin/dist/tmp scripts/dist bin/dist/2 $(VERSION) >/dev/null
 	@cmp bin/dist/1/SHA256SUMS bin/dist/2/SHA256SUMS && echo "Both builds have the same bytes."
+	@scripts/check-installed bin/dist/1 $(VERSION)
 
-install: build ## install into PREFIX, default /usr/local
-	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/cosplay
+# What install copies, archives have and packages are made of: bin and share.
+files = rm -rf bin/files && $(GO) run ./cmd/cosplay-dist files bin/files $(VERSION) $(BIN) driver/lib/cosplay-init
+
+deb: build ## build a Debian package of the working tree, in dist
+	@$(files) && scripts/deb bin/files dist $(VERSION) $(shell dpkg --print-architecture 2>/dev/null)
+
+install: build ## install binary, man pages and completions into PREFIX, default /usr/local
+	@$(files)
+	umask 022 && mkdir -p $(DESTDIR)$(PREFIX) && cp -R bin/files/. $(DESTDIR)$(PREFIX)/
 
 clean: ## remove what was built
 	rm -rf bin dist

@@ -1,6 +1,6 @@
-// Command cosplay-dist writes what a release has besides its binary: man pages,
-// completions, and a list of the modules in it. It refuses a binary that needs a newer
-// glibc than cosplay supports.
+// Command cosplay-dist writes what cosplay is installed as: the binary, man pages, completions and licenses, in the folders
+// that they have below /usr or /usr/local. make install, the archives of a release and the Debian package are copies of
+// this tree. It refuses a binary that needs a newer glibc than cosplay supports.
 package main
 
 import (
@@ -12,24 +12,35 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-version"
-	"github.com/spf13/cobra/doc"
 
 	"cosplay/internal/cli"
+	"cosplay/internal/durable"
 )
 
 // oldestGLIBC is the oldest supported version: that of Ubuntu 22.04; Debian 12 and
 // RHEL 9 have it or a newer one.
 const oldestGLIBC = "2.34"
 
+var errUsage = errors.New(`usage:
+  cosplay-dist files FOLDER VERSION BINARY [BINARY INSIDE IT...]
+  cosplay-dist sbom FILE VERSION BINARY [BINARY INSIDE IT...]
+  cosplay-dist glibc BINARY`)
+
 func main() {
-	if len(os.Args) < 5 {
-		fail(errors.New("usage: cosplay-dist FOLDER SBOM VERSION BINARY [BINARY INSIDE IT...]"))
+	args := os.Args[1:]
+	switch {
+	case len(args) == 2 && args[0] == "glibc":
+		needed, err := neededGLIBC(args[1])
+		fail(err)
+		fmt.Fprintln(os.Stdout, needed)
+	case len(args) > 3 && args[0] == "files":
+		cli.Version = args[2]
+		fail(writeFiles(args[1], args[3:]))
+	case len(args) > 3 && args[0] == "sbom":
+		fail(writeSBOM(args[1], args[2], args[3:]))
+	default:
+		fail(errUsage)
 	}
-	folder, sbom, release, binaries := os.Args[1], os.Args[2], os.Args[3], os.Args[4:]
-	cli.Version = release
-	fail(checkGLIBC(binaries[0]))
-	fail(writeManual(folder))
-	fail(writeSBOM(sbom, release, binaries))
 }
 
 func fail(err error) {
@@ -39,44 +50,75 @@ func fail(err error) {
 	}
 }
 
-func checkGLIBC(binary string) error {
-	f, err := elf.Open(binary)
-	if _, other := errors.AsType[*elf.FormatError](err); other { // for a Mac
-		return nil
-	}
-	if err != nil {
+// writeFiles writes the tree. Documents are those of the current folder.
+func writeFiles(folder string, binaries []string) error {
+	if _, err := neededGLIBC(binaries[0]); err != nil {
 		return err
 	}
-	defer f.Close()
-	symbols, err := f.ImportedSymbols()
-	if err != nil {
-		return err
-	}
-	oldest := version.Must(version.NewVersion(oldestGLIBC))
-	for _, s := range symbols {
-		number, ok := strings.CutPrefix(s.Version, "GLIBC_")
-		if !ok {
-			continue
-		}
-		if needs, err := version.NewVersion(number); err != nil || needs.GreaterThan(oldest) {
-			return fmt.Errorf("%s needs %s of glibc %s, but the oldest supported glibc is %s", binary, s.Name, number, oldestGLIBC)
-		}
-	}
-	return nil
+	share := filepath.Join(folder, "share")
+	documents := filepath.Join(share, "doc", "cosplay")
+	return errors.Join(
+		copyFile(filepath.Join(folder, "bin", "cosplay"), binaries[0], 0o755),
+		writeManual(filepath.Join(share, "man", "man1")),
+		writeCompletions(share),
+		copyFile(filepath.Join(documents, "README.md"), "README.md", 0o644),
+		copyFile(filepath.Join(documents, "CHANGELOG.md"), "CHANGELOG.md", 0o644),
+		copyFile(filepath.Join(documents, "LICENSE"), "LICENSE", 0o644),
+		writeLicenses(filepath.Join(documents, "third-party-licenses.txt"), binaries))
 }
 
-// writeManual writes man pages and completions. Their dates are that of
-// SOURCE_DATE_EPOCH.
-func writeManual(folder string) error {
-	root := cli.Command()
-	pages, completions := filepath.Join(folder, "man", "man1"), filepath.Join(folder, "completions")
-	if err := errors.Join(os.MkdirAll(pages, 0o755), os.MkdirAll(completions, 0o755)); err != nil {
+func copyFile(to, from string, mode os.FileMode) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
 		return err
 	}
-	root.DisableAutoGenTag = true
+	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), durable.WriteFile(to, content, mode))
+}
+
+func writeCompletions(share string) error {
+	root := cli.Command()
+	write := func(path string, generate func(string) error) error {
+		path = filepath.Join(share, path)
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), generate(path))
+	}
 	return errors.Join(
-		doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "cosplay " + cli.Version, Manual: "cosplay"}, pages),
-		root.GenBashCompletionFileV2(filepath.Join(completions, "cosplay.bash"), true),
-		root.GenZshCompletionFile(filepath.Join(completions, "_cosplay")),
-		root.GenFishCompletionFile(filepath.Join(completions, "cosplay.fish"), true))
+		write("bash-completion/completions/cosplay", func(path string) error { return root.GenBashCompletionFileV2(path, true) }),
+		write("zsh/site-functions/_cosplay", root.GenZshCompletionFile),
+		write("fish/vendor_completions.d/cosplay.fish", func(path string) error { return root.GenFishCompletionFile(path, true) }))
+}
+
+// neededGLIBC is the newest version of glibc that a binary needs a symbol of; "" for one that is not of Linux. No other
+// library may be needed, since packages depend on glibc alone.
+func neededGLIBC(binary string) (needed string, err error) {
+	f, err := elf.Open(binary)
+	if _, other := errors.AsType[*elf.FormatError](err); other { // for a Mac
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	libraries, err := f.ImportedLibraries()
+	symbols, failed := f.ImportedSymbols()
+	if err := errors.Join(err, failed); err != nil {
+		return "", err
+	}
+	if len(libraries) != 1 || libraries[0] != "libc.so.6" {
+		return "", fmt.Errorf("%s needs the libraries %q; the package depends on glibc's libc.so.6 alone", binary, libraries)
+	}
+	newest, oldest := version.Must(version.NewVersion("0")), version.Must(version.NewVersion(oldestGLIBC))
+	for _, s := range symbols {
+		number, ok := strings.CutPrefix(s.Version, "GLIBC_")
+		if !ok { // NVML's, which cosplay looks up when it runs
+			continue
+		}
+		needs, err := version.NewVersion(number)
+		if err != nil || needs.GreaterThan(oldest) {
+			return "", fmt.Errorf("%s needs %s of glibc %s, but the oldest supported glibc is %s", binary, s.Name, number, oldestGLIBC)
+		}
+		if needs.GreaterThan(newest) {
+			newest, needed = needs, number
+		}
+	}
+	return needed, nil
 }

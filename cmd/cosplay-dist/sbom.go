@@ -22,14 +22,13 @@ func module(path, version string) component {
 	return component{Type: "library", Name: path, Version: version, PURL: "pkg:golang/" + path + "@" + version}
 }
 
-// writeSBOM writes the modules of a release as CycloneDX: those of its binary, and of
-// the binaries inside it.
-func writeSBOM(path, release string, binaries []string) error {
+// modulesOf are the modules in some binaries by path, with Go's library as std.
+func modulesOf(binaries []string) (map[string]component, error) {
 	modules := map[string]component{}
 	for _, binary := range binaries {
 		info, err := buildinfo.ReadFile(binary)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		modules["std"] = module("std", strings.TrimPrefix(info.GoVersion, "go"))
 		for _, m := range info.Deps {
@@ -38,6 +37,16 @@ func writeSBOM(path, release string, binaries []string) error {
 			}
 			modules[m.Path] = module(m.Path, m.Version)
 		}
+	}
+	return modules, nil
+}
+
+// writeSBOM writes the modules of a release as CycloneDX: those of its binary, and of
+// the binaries inside it.
+func writeSBOM(path, release string, binaries []string) error {
+	modules, err := modulesOf(binaries)
+	if err != nil {
+		return err
 	}
 	sorted := slices.SortedFunc(maps.Values(modules), func(a, b component) int { return strings.Compare(a.Name, b.Name) })
 	data, err := json.MarshalIndent(map[string]any{

@@ -43,7 +43,7 @@ var groups = []group{
 	{name: "watch", packages: []string{"internal/watch"}, imports: []string{"metrics", "values", "tools", "decisions", "sessions", "apply", "project"}},
 	{name: "cli", packages: []string{"internal/cli"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "apply", "render", "machine", "project", "recovery", "selftest", "alerts", "watch"}},
 	{name: "cosplay", packages: []string{"cmd/cosplay"}, imports: []string{"cli"}},
-	{name: "cosplay-dist", packages: []string{"cmd/cosplay-dist"}, imports: []string{"tools", "cli"}},
+	{name: "cosplay-dist", packages: []string{"cmd/cosplay-dist"}, imports: []string{"values", "tools", "cli"}},
 	{name: "cosplay-init", packages: []string{"cmd/cosplay-init"}, imports: []string{"init"}},
 }
 

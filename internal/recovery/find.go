@@ -56,6 +56,9 @@ func (f *finder) find(ctx context.Context) (*project.Import, error) {
 		}
 		return f.ours(s, has)
 	}
+	if f.prior.Lineage == "" && len(has.Prior.GPUs) > 0 { // the state was lost: the ledger has the project's lineage
+		f.prior.Lineage, f.prior.Key = has.Prior.Lineage, has.Prior.Key
+	}
 	if found, err := f.slice(own.Holder.Lineage); found != nil || err != nil {
 		return found, err
 	}
@@ -131,7 +134,7 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	}
 	for _, s := range f.prior.Sessions {
 		if s.Handle != nil && (resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}).Match(made) != resource.OtherSlice {
-			return nil, fmt.Errorf("the slice %s is that of %s already", made.UUID, s.Address)
+			return nil, fmt.Errorf("the slice %s is that of %s already. To import it for another session, remove that one from the state first: cosplay state rm %s", made.UUID, s.Address, s.Address.Short())
 		}
 	}
 	if err := f.mayHave(made); err != nil {
@@ -160,6 +163,9 @@ func (f *finder) take(host string, g resource.GPU, lineage string) plan.TakeGPU 
 		take.Baseline, take.LockBefore = held.Baseline, held.LockBefore
 	case inHand:
 		take.Baseline, take.LockBefore = page.Baseline, page.LockBefore
+		if _, held := page.Holder(lineage); held { // for the lost state
+			take.Holds = page.Set
+		}
 	default:
 		take.Baseline, take.LockBefore = diff.Baseline(g, f.DiffOptions(f.live).BaselineClockMHz[host])
 		if f.baseline != (resource.Settings{}) {

@@ -26,3 +26,15 @@ func TestImportInMode(t *testing.T) {
 		}
 	}
 }
+
+// TestImportOfAnothersSlice: where a session of the project has the slice already, the error names the command that
+// releases it.
+func TestImportOfAnothersSlice(t *testing.T) {
+	slice, handle := resource.Slice{Host: "lab", GPU: "GPU-1", Profile: "1g.18gb", Size: 1}, resource.Handle{UUID: "MIG-1"}
+	f := finder{id: "MIG-1",
+		prior: resource.Prior{Sessions: []resource.PriorSession{{Session: resource.Session{Address: resource.Nth("lost", 0), Slice: slice}, Handle: &handle}}},
+		live:  resource.Live{Hosts: []resource.Host{{Name: "lab", GPUs: []resource.GPU{{UUID: "GPU-1", Slices: []resource.LiveSlice{{Slice: slice, Handle: handle}}}}}}}}
+	if _, err := f.slice("ours"); err == nil || !strings.Contains(err.Error(), "that of session.lost[0] already") || !strings.Contains(err.Error(), "cosplay state rm lost-0") {
+		t.Error(err)
+	}
+}

@@ -111,6 +111,7 @@ const (
 	SliceFromOtherBoot NoteKind = "slice-from-other-boot"
 	SliceMaybeOwn      NoteKind = "slice-maybe-own" // a process uses it
 	SliceOfProject     NoteKind = "slice-of-another-project"
+	SliceOfNoState     NoteKind = "slice-of-no-state" // it was imported, and no record says for which session
 	StateOlder         NoteKind = "state-older"
 )
 

@@ -248,6 +248,10 @@ func (b *builder) slice(host resource.Host, page resource.Page, made resource.Li
 		}
 		return
 	}
+	if made.Imported { // a foreign container may run in it: only an import can tell whose session that is
+		b.note(resource.SliceOfNoState, live)
+		return
+	}
 	a := b.freeAddress()
 	b.add(resource.PriorSession{Session: resource.Session{Address: a, ID: resource.SessionID(a), Runtime: host.Runtime, Slice: live.Slice}, Handle: &live.Handle})
 }

@@ -185,6 +185,43 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
+// TestImported checks that a slice which was imported, and that nothing assigns to a session, stays out of the rebuilt
+// state, so that no plan destroys it: a foreign container may run in it.
+func TestImported(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	w.Lineage = lineage
+	if _, err := bring(t, w, three, resource.Prior{Lineage: lineage}); err != nil {
+		t.Fatal(err)
+	}
+	holder := &w.Host().Ledger[0].Holders[0]
+	holder.Slices[1].Imported = true
+	imported := holder.Slices[1]
+	found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live})
+	if len(found.Sessions) != 2 || len(found.GPUs) != 1 || slices.ContainsFunc(found.Sessions, func(s resource.PriorSession) bool { return s.Handle.UUID == imported.UUID }) {
+		t.Errorf("sessions: %+v", found.Sessions)
+	}
+	if len(notes) != 1 || notes[0].Kind != resource.SliceOfNoState || notes[0].Slice.UUID != imported.UUID {
+		t.Errorf("notes: %+v", notes)
+	}
+	for _, text := range []string{"", three} {
+		p, diags := w.Plan(t, text, found)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		for _, s := range p.Steps {
+			if d, is := s.Do.Op.(plan.DestroySlice); is && d.Slice.Start == imported.Start {
+				t.Errorf("a plan destroys the imported slice: %s", s.ID)
+			}
+		}
+	}
+	// A container that cosplay made for its session assigns it.
+	body := resource.Body{Host: w.Host().Name, Runtime: "process", Session: "worker-1", SliceID: imported.UUID}
+	found, notes = salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: []resource.Remains{{Body: body, Proven: true}}})
+	if len(found.Sessions) != 3 || len(notes) != 0 {
+		t.Errorf("with its container: %+v\n%v", found.Sessions, notes)
+	}
+}
+
 // TestNothingProven checks that without a ledger no slice belongs to the project, whatever the labels of sessions
 // state.
 func TestNothingProven(t *testing.T) {

@@ -37,7 +37,7 @@ func note(n resource.Note, live resource.Live) string {
 	s := n.Slice
 	return strings.NewReplacer("{body}", resource.RuntimeNamed(n.Runtime).Body,
 		"{slice}", s.Profile+" slice", "{slot}", fmt.Sprintf("slot %d", s.Start),
-		"{gpu}", anyGPU(live, s.GPU), "{removal}", removal(s)).Replace(notes[n.Kind])
+		"{gpu}", anyGPU(live, s.GPU), "{removal}", removal(s), "{uuid}", s.UUID).Replace(notes[n.Kind])
 }
 
 var notes = map[resource.NoteKind]string{
@@ -60,6 +60,8 @@ var notes = map[resource.NoteKind]string{
 		"the slice at {slot} of {gpu} is another one and is left alone",
 	resource.SliceMaybeOwn: "an interrupted run may have created the {slice} at {slot} of {gpu}, but a process uses it, " +
 		"so it is left alone; if it is not needed: {removal}",
+	resource.SliceOfNoState: "the {slice} at {slot} of {gpu} was imported, and no record says for which session, so cosplay leaves it and its container alone; " +
+		"import it again before the next apply: cosplay import SESSION CONTAINER, or cosplay import SESSION {uuid} if no container has it",
 	resource.SliceOfProject: "the {slice} at {slot} of {gpu} is another project's and is left alone",
 }
 

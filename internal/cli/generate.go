@@ -39,36 +39,45 @@ func (inv *invocation) newFile(dir, name string) (string, error) {
 	return path, nil
 }
 
-// writeNew writes a generated file, unless one has appeared meanwhile.
-func writeNew(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("writing the generated file: %w", err)
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(path))
-	}
-	return nil
-}
-
 // generated is a file that is written once the user has agreed.
 type generated struct {
 	path string // "" for none
 	text []byte
+	env  bool // it has values of environment variables, which may be secrets
 }
 
+// write writes the file, unless one has appeared meanwhile. Only its owner may read values of environment variables.
 func (g generated) write() error {
 	if g.path == "" {
 		return nil
 	}
-	return writeNew(g.path, g.text)
+	mode := os.FileMode(0o644)
+	if g.env {
+		mode = 0o600
+	}
+	file, err := os.OpenFile(g.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fmt.Errorf("writing the generated file: %w", err)
+	}
+	_, err = file.Write(g.text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return errors.Join(fmt.Errorf("writing %s: %w", g.path, err), os.Remove(g.path))
+	}
+	return nil
 }
 
 // announce says that the file was written.
 func (inv *invocation) announce(g generated) {
 	if g.path != "" && !inv.json {
 		fmt.Fprintf(inv.Out, "Wrote %s.\n", filepath.Base(g.path))
+		inv.warnOfEnv(g)
+	}
+}
+
+// warnOfEnv says that a generated file has values which may be secrets.
+func (inv *invocation) warnOfEnv(g generated) {
+	if g.env {
+		fmt.Fprintf(inv.Out, "%s has the values of environment variables in clear text, so its mode is 0600. Check them before you commit it.\n", filepath.Base(g.path))
 	}
 }
 
@@ -89,6 +98,7 @@ func (inv *invocation) blockFor(draft func(*opened) (config.Draft, error), name 
 	text := config.Generated{Comments: d.Notes, Dir: p.Dir, Hosts: len(p.Intent.Hosts)}
 	d.Notes = nil
 	text.Drafts = []config.Draft{d}
+	g.env = text.HasEnv()
 	if g.text, err = config.Generate(name, text); err != nil {
 		return nil, g, err
 	}
@@ -120,6 +130,7 @@ func (inv *invocation) blocksOf(p *opened, r *recovery.Rebuilt, name string) (g 
 	if len(text.Drafts)+len(text.Left) == 0 {
 		return generated{}, errors.New("--generate: the configuration has every session that was found. Fix: leave out --generate")
 	}
+	g.env = text.HasEnv()
 	g.text, err = config.Generate(name, text)
 	return g, err
 }

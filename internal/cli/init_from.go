@@ -56,15 +56,18 @@ func (inv *invocation) initFrom(ctx context.Context, path, simulate string) erro
 		return err
 	}
 	done := inv.slow("Reading the sessions of gpu-cosplay")
-	text, err := inv.takenOver(ctx, &t)
+	file := generated{path: starterFile}
+	file.text, err = inv.takenOver(ctx, &t)
 	done()
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(starterFile, text, 0o644); err != nil {
-		return fmt.Errorf("writing %s: %w", starterFile, err)
+	file.env = config.Generated{Drafts: t.drafts}.HasEnv()
+	if err := file.write(); err != nil {
+		return err
 	}
 	fmt.Fprintf(inv.Out, "Wrote %s: %s of gpu-cosplay, with an import block for each.\n", starterFile, prose.Count(len(t.drafts), "session"))
+	inv.warnOfEnv(file)
 	for _, why := range t.left {
 		fmt.Fprintf(inv.Out, "Left out: %s\n", prose.Stop(terminal.Safe(why)))
 	}
@@ -196,7 +199,7 @@ func draftOf(s gpucosplay.Session, there *resource.Session) (d config.Draft, err
 	if s.SSHPort != 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("Until then, log in as before: ssh -p %d localhost", s.SSHPort))
 	}
-	return d, nil
+	return d.WithoutSecrets(), nil
 }
 
 // labelOf is the name of a session of gpu-cosplay as that of a block.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,32 @@ type Draft struct {
 	Notes    []string          // comments before the block
 }
 
+// WithoutSecrets leaves out the variables of the environment that look like secrets, with a note for each. They come
+// from a container, and users commit what is generated.
+func (d Draft) WithoutSecrets() Draft {
+	d.Session.Env, d.Notes = maps.Clone(d.Session.Env), slices.Clone(d.Notes)
+	for _, name := range slices.Sorted(maps.Keys(d.Session.Env)) {
+		if looksSecret(name, d.Session.Env[name]) {
+			delete(d.Session.Env, name)
+			d.Notes = append(d.Notes, fmt.Sprintf("env.%s is left out, because it looks like a secret. The container has it until it is recreated. To keep it, add it as a sensitive variable.", name))
+		}
+	}
+	return d
+}
+
+// looksSecret reports whether a variable has a name as secrets have, or an address with a password.
+func looksSecret(name, value string) bool {
+	if address, err := url.Parse(value); err == nil && address.User != nil {
+		if _, has := address.User.Password(); has {
+			return true
+		}
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return !unicode.IsLetter(r) }), func(word string) bool {
+		return slices.Contains([]string{"KEY", "PASS", "AUTH", "CREDENTIAL", "CREDENTIALS", "SECRETS"}, word) ||
+			slices.ContainsFunc([]string{"TOKEN", "APIKEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"}, func(end string) bool { return strings.HasSuffix(word, end) })
+	})
+}
+
 // Generated is a configuration for what exists.
 type Generated struct {
 	Comments []string // at the beginning
@@ -36,6 +63,11 @@ type Generated struct {
 
 	Dir   string // the project's folder, which is the default workspace
 	Hosts int    // declared: with several, each session names its own
+}
+
+// HasEnv reports whether the configuration has values of environment variables, in clear text.
+func (g Generated) HasEnv() bool {
+	return slices.ContainsFunc(g.Drafts, func(d Draft) bool { return len(d.Session.Env) > 0 })
 }
 
 // Generate writes session blocks after which the sessions are as they are, formatted as cosplay fmt formats them.

@@ -182,3 +182,24 @@ func TestMissingInstances(t *testing.T) {
 		t.Errorf("%v\n%s", diags, text)
 	}
 }
+
+// TestGenerateWithoutSecrets: what looks like a secret in the environment of a container is not written.
+func TestGenerateWithoutSecrets(t *testing.T) {
+	plain := map[string]string{"SEED": "1", "TOKENIZERS_PARALLELISM": "false", "MAX_TOKENS": "9", "MONKEY": "x", "URL": "https://user@example.org/a:b", "PATH_KEYS": "a"}
+	env := map[string]string{"HF_TOKEN": "hidden", "wandb_api_key": "hidden", "OPENAI_APIKEY": "hidden", "PGPASSWORD": "hidden", "AWS_SECRET_ACCESS_KEY": "hidden",
+		"SECRET2": "hidden", "DATABASE_URL": "postgres://u:hidden@db/x"}
+	d := config.Draft{Session: resource.Session{Address: resource.One("a"), Target: resource.Target{Key: "rtx-2060"}}, Notes: []string{"first"}}
+	secrets := len(env)
+	d.Session.Env = env
+	for name, value := range plain {
+		env[name] = value
+	}
+	made := d.WithoutSecrets()
+	if diff := cmp.Diff(plain, made.Session.Env); diff != "" || len(made.Notes) != 1+secrets || len(env) != len(plain)+secrets {
+		t.Errorf("%s\n%v", diff, made.Notes)
+	}
+	text, err := config.Generate("b.hcl", config.Generated{Drafts: []config.Draft{made}})
+	if err != nil || strings.Contains(string(text), "hidden") || !strings.Contains(string(text), "# env.HF_TOKEN is left out") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

@@ -87,7 +87,7 @@ func presented(s resource.Session, id string) (d config.Draft, err error) {
 		d.Keys = []string{key}
 	}
 	d.Session = s
-	return d, nil
+	return d.WithoutSecrets(), nil
 }
 
 // nearest is the target that a slice of a GPU comes closest to.

@@ -212,7 +212,7 @@ func (g Generated) attributes(s resource.Session) map[string]cty.Value {
 	put("gpus", request.GPUs > 1, cty.NumberIntVal(int64(request.GPUs)))
 	put("oversubscribe", request.Oversubscribe, cty.True)
 	put("command", len(s.Command) > 0, texts(s.Command))
-	text("workspace", s.Workspace, g.Dir)
+	put("workspace", s.Workspace != "" && s.Workspace != g.Dir, cty.StringVal(s.Workspace)) // "" is a container without one
 	put("env", len(s.Env) > 0, textMap(s.Env))
 	put("strict", s.Strict, cty.True)
 	text("capability", s.Capability, "")

@@ -203,3 +203,15 @@ func TestGenerateWithoutSecrets(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
+
+// TestGenerateWithoutWorkspace: the block of a container without a workspace can be read.
+func TestGenerateWithoutWorkspace(t *testing.T) {
+	d := config.Draft{Session: resource.Session{Address: resource.One("a"), Target: resource.Target{Key: "rtx-2060"}}}
+	text, err := config.Generate("b.hcl", config.Generated{Drafts: []config.Draft{d}, Dir: "/srv/project"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, diags := load(t, map[string]string{"b.hcl": string(text)}); diags.HasErrors() || strings.Contains(string(text), "workspace") {
+		t.Errorf("%v\n%s", diags, text)
+	}
+}

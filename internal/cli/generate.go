@@ -66,6 +66,14 @@ func (g generated) write() error {
 	return nil
 }
 
+// remove removes the file after a failure, so that the same command can be run again.
+func (g generated) remove() error {
+	if g.path == "" {
+		return nil
+	}
+	return os.Remove(g.path)
+}
+
 // announce says that the file was written.
 func (inv *invocation) announce(g generated) {
 	if g.path != "" && !inv.json {

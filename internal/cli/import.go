@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -63,6 +64,9 @@ With --generate, the session's block is not in the configuration yet: cosplay wr
 			}
 			prior, err := recovery.CarryOutImport(cmd.Context(), p.Project, found, outlook)
 			if err != nil {
+				if _, has := prior.Session(to); !has { // else the next apply would remove what was imported
+					err = errors.Join(err, file.remove())
+				}
 				return err
 			}
 			view.Serial = prior.Serial

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -247,7 +248,7 @@ With --generate, cosplay also writes session blocks for what it found and the co
 				return err
 			}
 			if view.Prior, view.Aside, err = recovery.WriteRebuilt(p.Project, r); err != nil {
-				return err
+				return errors.Join(err, file.remove())
 			}
 			inv.announce(file)
 			return inv.print(view)

@@ -53,7 +53,7 @@ With --generate, the session's block is not in the configuration yet: cosplay wr
 			if err != nil {
 				return err
 			}
-			view := render.ImportedView{Session: found.Session, GPU: found.GPU, Name: found.Name, Foreign: found.Foreign, Kept: found.Kept, Unproven: found.Unproven,
+			view := render.ImportedView{Session: found.Session, GPU: found.GPU, Name: found.Name, Foreign: found.Foreign, Kept: found.Kept, Unproven: found.Unproven, Restores: found.Restores(),
 				Users: found.Users, Notes: append(p.Notes, found.Notes...), State: p.Store.Path, Live: outlook.Live, Flags: inv.flags()}
 			asks := !autoApprove && (found.Foreign || found.Unproven)
 			if err := confirm(inv, asks, "Take it over?", render.Importing, view); err != nil {

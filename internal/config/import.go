@@ -44,6 +44,16 @@ var importBaselines = []struct {
 	}},
 }
 
+// BaselineAttribute is the attribute of an import block that states a setting of the GPU.
+func BaselineAttribute(setting resource.Setting) string {
+	for _, one := range importBaselines {
+		if one.setting == setting {
+			return one.name
+		}
+	}
+	return ""
+}
+
 // bit reads a flag as the value of a mode.
 func (v value) bit() (int, bool) {
 	on, ok := v.flag()

@@ -25,6 +25,7 @@ type Import struct {
 	Unproven bool               // only its labels name cosplay as its creator
 	Users    []resource.Process // in a foreign slice
 	Notes    []resource.Note
+	Stated   resource.Settings // what import blocks state of the GPU's baseline, which destroy restores
 
 	Steps []plan.Step // before all others of a plan
 }
@@ -44,16 +45,43 @@ type Finder func(ctx context.Context, p *Project, prior resource.Prior, live res
 // imports finds the objects that import blocks name, for sessions that the state does not
 // have. It returns the state with them, and the steps that add them; live gets the containers.
 func (p *Project) imports(ctx context.Context, prior resource.Prior, live *resource.Live, o *diff.Options) (resource.Prior, []plan.Step, hcl.Diagnostics) {
+	blocks := prose.Only(p.Intent.Imports, func(one config.Import) bool {
+		_, there := prior.Session(one.To)
+		return !there && !o.Left[one.To]
+	})
+	next, seen, found, diags := p.findImports(ctx, blocks, prior, *live)
+	stated, wrong := Stated(found, prior, *live)
+	together := false
+	for _, one := range found {
+		key, on := one.On()
+		if i := slices.IndexFunc(blocks, func(b config.Import) bool { return b.To == one.To }); on && !wrong.HasErrors() && blocks[i].Baseline != stated[key] {
+			blocks[i].Baseline, together = stated[key], true
+		}
+	}
+	if together { // the first import on a GPU acquires it, with the statements of all
+		next, seen, found, diags = p.findImports(ctx, blocks, prior, *live)
+	}
+	var steps []plan.Step
+	o.Imported = map[resource.Address]string{}
+	for _, one := range found {
+		if one.Found.Foreign || one.Found.Unproven {
+			diags = append(diags, foreignImport(one.Import, one.Found))
+		}
+		steps = append(steps, one.Found.Steps...)
+		o.Imported[one.To] = one.ID
+	}
+	*live = seen
+	return next, steps, append(diags, wrong...)
+}
+
+// findImports finds the objects of import blocks, in turn.
+func (p *Project) findImports(ctx context.Context, blocks []config.Import, prior resource.Prior, live resource.Live) (resource.Prior, resource.Live, []Statement, hcl.Diagnostics) {
 	var (
-		steps []plan.Step
+		all   []Statement
 		diags hcl.Diagnostics
 	)
-	o.Imported = map[resource.Address]string{}
-	for _, one := range p.Intent.Imports {
-		if _, there := prior.Session(one.To); there || o.Left[one.To] {
-			continue
-		}
-		found, next, err := p.options.Find(ctx, p, prior, *live, one)
+	for _, one := range blocks {
+		found, next, err := p.options.Find(ctx, p, prior, live, one)
 		if err == nil && next.Lineage != prior.Lineage {
 			err = fmt.Errorf("the state was lost. Fix: cosplay state rebuild")
 		}
@@ -61,14 +89,10 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live *resou
 			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: fmt.Sprintf("%s cannot be imported", one.ID), Detail: prose.Sentence(err.Error()), Subject: &one.IDRange})
 			continue
 		}
-		if found.Foreign || found.Unproven {
-			diags = append(diags, foreignImport(one, found))
-		}
-		prior, *live = found.Into(next), found.in(*live)
-		steps = append(steps, found.Steps...)
-		o.Imported[one.To] = one.ID
+		prior, live = found.Into(next), found.in(live)
+		all = append(all, Statement{Import: one, Found: found})
 	}
-	return prior, steps, diags
+	return prior, live, all, diags
 }
 
 // in adds a container that stays to the bodies of its host, where the runtime lists it once it is in the state.
@@ -108,6 +132,9 @@ func foreignImport(one config.Import, found *Import) *hcl.Diagnostic {
 	}
 	if !found.Foreign {
 		d.Summary = fmt.Sprintf("only its labels name cosplay as the creator of %s", one.ID)
+	}
+	if restores := found.Restores(); restores != "" {
+		d.Detail += fmt.Sprintf(" When the GPU is released, cosplay restores what import blocks state, and not what it finds: %s.", restores)
 	}
 	if len(found.Users) > 0 {
 		d.Detail += " It is used by " + resource.ProcessNames(found.Users) + "."

@@ -114,7 +114,7 @@ func (f *finder) ours(s resource.PriorSession, has Recovered) (*project.Import, 
 			gpus = append(gpus, g)
 		}
 	}
-	found.Steps = adopting(f.prior, has.Prior.BootIDs[s.Slice.Host], s, gpus, nil)
+	found.Steps = adopting(f.prior, has.Prior.BootIDs[s.Slice.Host], s, gpus, nil, false)
 	return found, nil
 }
 
@@ -150,7 +150,7 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	take := f.take(made.Host, found.GPU, lineage)
 	take.Slices = []resource.LiveSlice{made}
 	host, _ := f.live.Host(made.Host)
-	found.Steps = adopting(f.prior, host.BootID, found.Session, nil, &take)
+	found.Steps = adopting(f.prior, host.BootID, found.Session, nil, &take, f.doubts(made.Host, made.GPU))
 	return found, nil
 }
 
@@ -173,6 +173,13 @@ func (f *finder) take(host string, g resource.GPU, lineage string) plan.TakeGPU 
 		}
 	}
 	return take
+}
+
+// doubts reports whether another tool may have locked the clock of a GPU: import blocks state what it found, and
+// cosplay has not set the clock since. An import that was interrupted may have acquired the GPU already.
+func (f *finder) doubts(host, gpu string) bool {
+	held, _ := f.prior.GPU(host, gpu)
+	return f.baseline != (resource.Settings{}) && !held.Applied.Has(resource.SMClock) && !held.ClockUnsure
 }
 
 // liveSlice finds the slice with the UUID on any host.
@@ -331,7 +338,7 @@ func (f *finder) stranger(ctx context.Context, h *machine.Host, in runtime.Impor
 	c.Session = session.ID
 	found := &project.Import{ID: f.id, Foreign: true, Name: name, Session: resource.PriorSession{Session: session, Body: c}}
 	live, _ := f.live.Host(h.Config.Name)
-	found.Steps = adopting(f.prior, live.BootID, found.Session, nil, nil)
+	found.Steps = adopting(f.prior, live.BootID, found.Session, nil, nil, false)
 	return found, nil
 }
 

@@ -38,3 +38,29 @@ func TestImportOfAnothersSlice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestImportDoubtsClock: with a stated baseline the clock may be locked, also where an interrupted import has acquired
+// the GPU and not recorded the doubt.
+func TestImportDoubtsClock(t *testing.T) {
+	var none resource.Settings
+	stated, locked := none.With(resource.MIGMode, resource.Off), none.With(resource.SMClock, 1575)
+	held := func(g resource.PriorGPU) resource.Prior {
+		g.Host, g.UUID = "lab", "GPU-1"
+		return resource.Prior{GPUs: []resource.PriorGPU{g}}
+	}
+	for name, test := range map[string]struct {
+		stated resource.Settings
+		prior  resource.Prior
+		want   bool
+	}{
+		"nothing is stated":         {none, resource.Prior{}, false},
+		"the GPU is not held":       {stated, resource.Prior{}, true},
+		"it is held":                {stated, held(resource.PriorGPU{}), true},
+		"cosplay has set the clock": {stated, held(resource.PriorGPU{Applied: locked}), false},
+		"the doubt is on record":    {stated, held(resource.PriorGPU{ClockUnsure: true}), false},
+	} {
+		if got := (&finder{baseline: test.stated, prior: test.prior}).doubts("lab", "GPU-1"); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -31,6 +31,9 @@ func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, l
 	if err != nil {
 		return nil, prior, err
 	}
+	if found.GPU.UUID != "" {
+		found.Stated = one.Baseline
+	}
 	return found, f.prior, nil
 }
 
@@ -56,9 +59,38 @@ func BeginImport(ctx context.Context, p *project.Project, to resource.Address, i
 	if o.Prior, o.Live, err = p.FoldJournal(ctx); err != nil {
 		return nil, o, err
 	}
-	var found *project.Import
-	found, o.Prior, err = FindImport(ctx, p, o.Prior, o.Live, config.Import{To: to, ID: id})
+	one := config.Import{To: to, ID: id}
+	found, next, err := FindImport(ctx, p, o.Prior, o.Live, one)
+	if err != nil {
+		return nil, o, err
+	}
+	if one.Baseline, err = statedFor(ctx, p, o, to, found); err != nil {
+		return nil, o, err
+	}
+	if one.Baseline != (resource.Settings{}) {
+		found, next, err = FindImport(ctx, p, o.Prior, o.Live, one)
+	}
+	o.Prior = next
 	return found, o, err
+}
+
+// statedFor is what import blocks state of the GPU of an object: that of its session, and those of other objects there.
+func statedFor(ctx context.Context, p *project.Project, o project.Outlook, to resource.Address, found *project.Import) (resource.Settings, error) {
+	var all []project.Statement
+	for _, block := range p.Intent.Imports {
+		on := found
+		if block.To != to {
+			var err error
+			if on, _, err = FindImport(ctx, p, o.Prior, o.Live, block); err != nil {
+				continue // it is imported already, or the next plan reports it
+			}
+		}
+		if on.Session.Slice.On() == found.Session.Slice.On() {
+			all = append(all, project.Statement{Import: block, Found: on})
+		}
+	}
+	stated, diags := project.Stated(all, o.Prior, o.Live)
+	return stated[found.Session.Slice.On()], inWords(diags)
 }
 
 // CarryOutImport adds the object to the state and, if necessary, to the host's ledger.
@@ -75,8 +107,8 @@ func CarryOutImport(ctx context.Context, p *project.Project, i *project.Import, 
 }
 
 // adopting are the steps that add a session with its slice and body to the state. take is
-// the entry that the host's ledger needs first; nil if it has it.
-func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpus []resource.PriorGPU, take *plan.TakeGPU) []plan.Step {
+// the entry that the host's ledger needs first; nil if it has it. doubt says that the GPU's clock may be locked.
+func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpus []resource.PriorGPU, take *plan.TakeGPU, doubt bool) []plan.Step {
 	var (
 		steps []plan.Step
 		needs []string
@@ -91,7 +123,7 @@ func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpus [
 	if take != nil {
 		take.For = s.Address.String()
 		add("import/"+s.Address.String()+"/take", take.GPU, *take)
-		if take.Stated { // the other tool may have locked the clock, which cannot be read: it is set and restored in any case
+		if doubt { // the other tool may have locked the clock, which cannot be read: it is set and restored in any case
 			add("import/"+s.Address.String()+"/doubt", take.GPU, plan.DoubtClock{Host: take.Host, GPU: take.GPU})
 		}
 	}

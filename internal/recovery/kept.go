@@ -119,6 +119,6 @@ func (f *finder) wholeGPU(g resource.GPU, lineage string) (*project.Import, erro
 	take := f.take(host, g, lineage)
 	take.Whole = true
 	read, _ := f.live.Host(host)
-	found.Steps = adopting(f.prior, read.BootID, found.Session, nil, &take)
+	found.Steps = adopting(f.prior, read.BootID, found.Session, nil, &take, f.doubts(host, g.UUID))
 	return found, nil
 }

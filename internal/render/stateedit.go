@@ -223,6 +223,7 @@ type ImportedView struct {
 	Foreign  bool               // cosplay did not create it
 	Kept     bool               // a container with its slice, which stays
 	Unproven bool               // only its labels say that cosplay created it
+	Restores string             // what destroy restores by an import block, in words
 	Users    []resource.Process // in its slice
 	Notes    []resource.Note
 	State    string
@@ -253,6 +254,9 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 	p.table(t)
 	if v.Foreign {
 		p.lead(2, drifted, "Not made by cosplay:", v.fate())
+	}
+	if v.Restores != "" {
+		p.lead(2, drifted, "Baseline:", "when the GPU is released, cosplay restores what import blocks state: "+v.Restores+".")
 	}
 	if len(v.Users) > 0 {
 		p.lead(2, drifted, "In use:", resource.ProcessNames(v.Users)+" in the slice.")

@@ -120,8 +120,7 @@ func TryImports(ctx context.Context, p *project.Project) (map[resource.Address]e
 	for _, one := range p.Intent.Imports {
 		found, next, err := FindImport(ctx, p, prior, live, one)
 		switch {
-		case errors.Is(err, ErrOnlyRoot):
-		case err != nil:
+		case err != nil && !errors.Is(err, ErrOnlyRoot):
 			failed[one.To] = err
 		case !found.Kept:
 			failed[one.To] = errors.New("nothing says which slice or GPU its container was given")

@@ -33,6 +33,7 @@ type finder struct {
 
 	baseline resource.Settings // of the GPU, as far as the import states it
 	inFile   bool              // an import block names the object
+	rootOnly error             // that only root may import it, although the rest is in order
 }
 
 // find tries the project's own objects, then slices, then containers.
@@ -150,6 +151,7 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	take := f.take(made.Host, found.GPU, lineage)
 	take.Slices = []resource.LiveSlice{made}
 	host, _ := f.live.Host(made.Host)
+	f.onlyRoot(made.Host, "slice")
 	found.Steps = adopting(f.prior, host.BootID, found.Session, nil, &take, f.doubts(made.Host, made.GPU))
 	return found, nil
 }
@@ -216,20 +218,21 @@ func (f *finder) mayHave(s resource.LiveSlice) error {
 	if p, _ := g.Model.Profile(s.Profile); p.MemoryMiB < f.wanted.Target.MemoryMiB {
 		return fmt.Errorf("%s needs %d MiB, and the slice %s (%s) has %d: import a larger one, or choose a smaller target", f.wanted.Address, f.wanted.Target.MemoryMiB, s.UUID, s.Profile, p.MemoryMiB)
 	}
-	return f.onlyRoot(s.Host, "slice")
+	return nil
 }
 
-// onlyRoot refuses an object on hardware that cosplay did not create: a user could name that of another user.
-func (f *finder) onlyRoot(host, what string) error {
+// onlyRoot records for an object on hardware that cosplay did not create that only root may import it: a user could name
+// that of another user.
+func (f *finder) onlyRoot(host, what string) {
 	h := f.Machine.Hosts()[host]
 	if h == nil || !h.Rooted {
-		return nil
+		return
 	}
 	fix := "sudo cosplay import " + terminal.ShellWords([]string{f.wanted.Address.String(), f.id})
 	if f.inFile {
 		fix = "sudo cosplay apply"
 	}
-	return prose.Advice{What: fmt.Sprintf("cosplay did not create the %[1]s, and only root may assign such a %[1]s to a project", what), Fix: fix, Cause: ErrOnlyRoot}
+	f.rootOnly = prose.Advice{What: fmt.Sprintf("cosplay did not create the %[1]s, and only root may assign such a %[1]s to a project", what), Fix: fix, Cause: ErrOnlyRoot}
 }
 
 // onItsHost refuses an object on another host or GPU than that of the configuration.

@@ -1,9 +1,13 @@
 package recovery
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
+	"cosplay/internal/config"
+	"cosplay/internal/projecttest"
 	"cosplay/internal/resource"
 )
 
@@ -62,5 +66,28 @@ func TestImportDoubtsClock(t *testing.T) {
 		if got := (&finder{baseline: test.stated, prior: test.prior}).doubts("lab", "GPU-1"); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// TestImportOnlyRoot: that only root may import an object is the last thing that is checked, and the object is returned.
+func TestImportOnlyRoot(t *testing.T) {
+	p := projecttest.Open(t, projecttest.New(t, "host \"lab\" { simulate = \"1 x h200\" }\nsession \"a\" { target = \"2060\" }\nsession \"big\" { target = \"3090\" }\n"))
+	prior, live, err := p.Refresh(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Machine.Hosts()["lab"].Rooted = true
+	g := &live.Hosts[0].GPUs[0]
+	g.MIG = true
+	g.Slices = []resource.LiveSlice{{Slice: resource.Slice{GPU: g.UUID, Profile: "1g.18gb", Start: 2, Size: 1}, Handle: resource.Handle{UUID: "MIG-1"}}}
+	import1 := func(session string) (bool, error) {
+		found, _, err := FindImport(context.Background(), p, prior, live, config.Import{To: resource.One(session), ID: "MIG-1"})
+		return found != nil, err
+	}
+	if there, err := import1("a"); !there || !errors.Is(err, ErrOnlyRoot) || !strings.Contains(err.Error(), "sudo cosplay import session.a MIG-1") {
+		t.Errorf("%v %v", there, err)
+	}
+	if there, err := import1("big"); there || err == nil || errors.Is(err, ErrOnlyRoot) {
+		t.Errorf("%v %v", there, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // and not in the state. Its ID is the UUID of a MIG slice, the name or ID of a container,
 // or the name of a session on its host. Nothing is written. The caller continues with the
 // prior that FindImport returns: a lost state gets back the lineage and the key that prove
-// the object.
+// the object. With ErrOnlyRoot it returns the object nevertheless: nothing else prevents its import.
 func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, one config.Import) (*project.Import, resource.Prior, error) {
 	f, to := finder{Project: p, prior: prior, live: live, id: one.ID, baseline: one.Baseline, inFile: one.Range.Filename != ""}, one.To
 	wanted := p.Intent.Session(to)
@@ -34,7 +34,7 @@ func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, l
 	if found.GPU.UUID != "" {
 		found.Stated = one.Baseline
 	}
-	return found, f.prior, nil
+	return found, f.prior, f.rootOnly
 }
 
 // bodyOf names the slice or the body of a session.

@@ -36,6 +36,7 @@ func (f *finder) kept(c *resource.Body, name, lineage string) (*project.Import, 
 		if found, err = of.slice(lineage); found == nil {
 			why = isMissing(host)
 		}
+		f.rootOnly = of.rootOnly
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the container %s: %w", name, err)
@@ -43,6 +44,9 @@ func (f *finder) kept(c *resource.Body, name, lineage string) (*project.Import, 
 	if found == nil {
 		return nil, prose.Advice{What: fmt.Sprintf("the container %s was given %s, %s", name, c.SliceID, why),
 			Fix: fmt.Sprintf("leave out its import block, and name of %s; cosplay apply then creates the session with a new container, and %s stays as it is", f.wanted.Address, name)}
+	}
+	if f.rootOnly != nil {
+		f.rootOnly = fmt.Errorf("the container %s: %w", name, f.rootOnly)
 	}
 	s := found.Session.Session
 	c.Session, c.SliceID, c.Hash = s.ID, found.Session.SliceID(), s.Hash(f.live.KeyOn(s.Slice.Host, f.prior.Key))
@@ -107,9 +111,6 @@ func (f *finder) wholeGPU(g resource.GPU, lineage string) (*project.Import, erro
 	if page, _ := f.live.Page(host, g.UUID); len(page.Others(lineage)) > 0 {
 		return nil, fmt.Errorf("another project of cosplay holds GPU %d", g.Index)
 	}
-	if err := f.onlyRoot(host, "GPU"); err != nil {
-		return nil, err
-	}
 	slice := resource.Slice{Host: host, GPU: g.UUID}
 	session, err := f.resolved("", slice, nil)
 	if err != nil {
@@ -118,6 +119,7 @@ func (f *finder) wholeGPU(g resource.GPU, lineage string) (*project.Import, erro
 	found := &project.Import{Foreign: true, GPU: g, Session: resource.PriorSession{Session: session}, Users: diff.ForeignProcesses(g, f.prior.Placements())}
 	take := f.take(host, g, lineage)
 	take.Whole = true
+	f.onlyRoot(host, "GPU")
 	read, _ := f.live.Host(host)
 	found.Steps = adopting(f.prior, read.BootID, found.Session, nil, &take, f.doubts(host, g.UUID))
 	return found, nil

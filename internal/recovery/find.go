@@ -232,6 +232,9 @@ func (f *finder) onlyRoot(host, what string) {
 	if f.inFile {
 		fix = "sudo cosplay apply"
 	}
+	if f.Machine.Elsewhere(h.Config) { // root of this machine is not root there
+		fix = fmt.Sprintf("import it in a project on that machine, as root; or connect host %q as its root", host)
+	}
 	f.rootOnly = prose.Advice{What: fmt.Sprintf("cosplay did not create the %[1]s, and only root may assign such a %[1]s to a project", what), Fix: fix, Cause: ErrOnlyRoot}
 }
 

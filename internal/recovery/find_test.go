@@ -90,4 +90,15 @@ func TestImportOnlyRoot(t *testing.T) {
 	if there, err := import1("big"); there || err == nil || errors.Is(err, ErrOnlyRoot) {
 		t.Errorf("%v %v", there, err)
 	}
+	p.Machine.Hosts()["lab"].Config.Connect = "ssh://gpu1"
+	if _, err := import1("a"); !errors.Is(err, ErrOnlyRoot) || strings.Contains(err.Error(), "sudo") || !strings.Contains(err.Error(), "on that machine") {
+		t.Error(err)
+	}
+	describe := func() error {
+		_, _, err := Describe(context.Background(), p, "lab", "trainer")
+		return err
+	}
+	if err := describe(); err == nil || !strings.Contains(err.Error(), "is another machine") {
+		t.Error(err)
+	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 // checkContainer checks rules that involve several attributes of a session, and warns of attributes that its host does not
 // use.
 func (l *loader) checkContainer(s *Session) {
-	exposed := s.Spec.SSH.Enabled && !isLoopback(s.Spec.SSH.Bind)
+	exposed := s.Spec.SSH.Exposed()
 	switch {
 	case !s.Ranges.has("sudo"):
 		s.Spec.Sudo = !exposed
@@ -118,11 +117,6 @@ func runtimeOf(hosts []Host, host string) (resource.Runtime, bool) {
 		return resource.Runtime{}, false
 	}
 	return resource.RuntimeNamed(h.Runtime), true
-}
-
-func isLoopback(address string) bool {
-	ip, err := netip.ParseAddr(address)
-	return err == nil && ip.IsLoopback()
 }
 
 // sessionImage reads the name of an image and stores it in the form that engines list, with its tag: "debian" becomes

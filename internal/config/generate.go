@@ -248,7 +248,7 @@ func specAttributes(spec resource.ContainerSpec, put func(string, bool, cty.Valu
 	put("ports", len(spec.Ports) > 0, texts(prose.Each(spec.Ports, portText)))
 	text("network", spec.Network, "")
 	text("restart", spec.Restart, usual.Restart)
-	put("sudo", spec.Sudo != !(spec.SSH.Enabled && !isLoopback(spec.SSH.Bind)), cty.BoolVal(spec.Sudo))
+	put("sudo", spec.Sudo == spec.SSH.Exposed(), cty.BoolVal(spec.Sudo))
 	for i, v := range spec.Volumes {
 		at := fmt.Sprintf("volume[%d].", i)
 		text(at+"source", v.Source, "")

@@ -16,8 +16,9 @@ const keyVariable = "GPU_COSPLAY_PUBKEY"
 // inContainer is where it mounts its own files in images that were not built by it.
 const inContainer = "/opt/gpu-cosplay/"
 
-// Adapt returns the public key that may log into one of its containers, "" if there is none, and removes from the description of one of its containers what gpu-cosplay put in: its variables, its mounts, and its
-// entrypoint, which starts an ssh server or sleeps. The rest is the user's.
+// Adapt removes from the description of a container what gpu-cosplay put in: its variables, its mounts, and its
+// entrypoint, which starts an ssh server or sleeps. The rest is the user's. It returns the public key that may log in, ""
+// if there is none.
 func Adapt(s *resource.Session) (key string) {
 	key = strings.TrimSpace(s.Env[keyVariable])
 	for name := range s.Env {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -277,6 +278,13 @@ type SSH struct {
 	Kept           int      `json:"kept,omitempty"` // the free one that was taken
 	Bind           string   `json:"bind"`           // address on the host
 	AuthorizedKeys []string `json:"authorized_keys,omitempty"`
+}
+
+// Exposed reports whether users can log in from other machines, so that the user of the session must not become root
+// without a password.
+func (s SSH) Exposed() bool {
+	address, err := netip.ParseAddr(s.Bind)
+	return s.Enabled && (err != nil || !address.IsLoopback())
 }
 
 // Limits bound what a container may use of the machine; 0 is no limit.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +40,7 @@ func (r Runtime) Describe(ctx context.Context, ref string) (described *resource.
 	s.Spec.Entrypoint, s.Command = program(there.Config, from)
 	s.Workspace, s.Spec.Volumes = folders(there.Mounts)
 	s.Spec.Ports, s.Spec.SSH = published(there)
-	s.Spec.Sudo = !s.Spec.SSH.Enabled || loopback(s.Spec.SSH.Bind)
+	s.Spec.Sudo = !s.Spec.SSH.Exposed()
 	if host.NetworkMode.IsUserDefined() || host.NetworkMode.IsNone() {
 		s.Spec.Network = string(host.NetworkMode)
 	}
@@ -100,11 +99,6 @@ func publishable(p nat.Port) bool { return p.Proto() == "tcp" || p.Proto() == "u
 
 // unnamed reports whether a mount is a volume that ends with its container.
 func unnamed(m container.MountPoint) bool { return m.Type == mount.TypeVolume && len(m.Name) == 64 }
-
-func loopback(bind string) bool {
-	ip, err := netip.ParseAddr(bind)
-	return err == nil && ip.IsLoopback()
-}
 
 // ownEnv is the environment of a container without that of its image, and without what chooses the GPU.
 func ownEnv(env, image []string) map[string]string {

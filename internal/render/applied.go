@@ -174,7 +174,7 @@ func achieved(v AppliedView) tally {
 	}
 	for _, c := range v.Plan.Diff.Sessions {
 		if !open[c.Address.String()] {
-			t.session(c.Action)
+			t.session(c)
 		}
 	}
 	for _, c := range v.Plan.Diff.GPUs {

@@ -170,7 +170,7 @@ type tally public.Tally
 func tallyOf(p *plan.Plan) tally {
 	var t tally
 	for _, s := range p.Diff.Sessions {
-		t.session(s.Action)
+		t.session(s)
 	}
 	for _, g := range p.Diff.GPUs {
 		t.gpu(g)
@@ -206,10 +206,13 @@ func (t *tally) image(op plan.Op) {
 	}
 }
 
-func (t *tally) session(a diff.Action) {
+func (t *tally) session(c diff.SessionChange) {
+	if c.Imported != "" && c.Action != diff.Import { // it is imported, and changed as well
+		t.Import++
+	}
 	counts := map[diff.Action]*int{diff.Create: &t.Create, diff.Update: &t.Change, diff.Replace: &t.Replace, diff.Delete: &t.Destroy,
 		diff.Move: &t.Move, diff.Forget: &t.Forget, diff.Import: &t.Import}
-	if n := counts[a]; n != nil {
+	if n := counts[c.Action]; n != nil {
 		*n++
 	}
 }

@@ -38,7 +38,7 @@ func Describe(ctx context.Context, p *project.Project, host, ref string) (descri
 		return s, notes, nil
 	}
 	if p.Machine.Elsewhere(h.Config) {
-		return nil, nil, fmt.Errorf("host %q is another machine, where cosplay does not read what a container was created from. Fix: write the session block yourself, and run cosplay import without --generate; or run it in a project on that machine", host)
+		return nil, nil, fmt.Errorf("host %q has no MIG slice %s, and it is another machine, where cosplay does not read what a container was created from. Fix: write the session block yourself, and run cosplay import without --generate; or run it in a project on that machine", host, ref)
 	}
 	return nil, nil, fmt.Errorf("host %q has no MIG slice %s, and no container engine that cosplay can ask what a container was created from. Fix: correct the ID, or write the session block yourself", host, ref)
 }

@@ -190,10 +190,8 @@ func volumeSource(s *Session, v value) {
 	}
 }
 
-const (
-	workspaceInside = "/workspace"   // path of the session's workspace in the container
-	ownInside       = "/run/cosplay" // path of cosplay's own files in the container
-)
+// ownInside is the path of cosplay's own files in the container.
+const ownInside = "/run/cosplay"
 
 func volumeTarget(s *Session, v value) {
 	typed, ok := v.text()
@@ -209,7 +207,7 @@ func volumeTarget(s *Session, v value) {
 	switch {
 	case target == "/":
 		v.wrong("a volume cannot be at /", "It would hide the whole image. Choose a folder, like \"/data\".")
-	case target == workspaceInside:
+	case target == resource.WorkspaceInside:
 		v.wrong("/workspace is taken", "The session's own folder is there. Say which one with: workspace = \"./exp\"; or choose another target, like \"/data\".")
 	case target == ownInside || strings.HasPrefix(target, ownInside+"/"):
 		v.wrong("/run/cosplay is taken", "It holds what cosplay itself brings into the container. Choose another target, like \"/data\".")

@@ -17,9 +17,6 @@ type Workplace struct {
 	Machine string // the user's name for ssh of the machine that the session is on; "" for this one
 }
 
-// workspaceInside is the workspace in containers that cosplay creates.
-const workspaceInside = "/workspace"
-
 // Workplace is where an editor works in a session that runs. A session on a CDI device has its containers elsewhere, and
 // is refused.
 func (p *Project) Workplace(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) (w Workplace, err error) {
@@ -40,7 +37,7 @@ func (p *Project) Workplace(ctx context.Context, s resource.PriorSession, prior 
 	case !w.Inside:
 		return w, nil
 	}
-	w.Folder = workspaceInside
+	w.Folder = resource.WorkspaceInside
 	imported := s.Body != nil && s.Body.Foreign
 	if imported {
 		w.Folder = ""

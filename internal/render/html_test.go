@@ -43,7 +43,7 @@ func driftedStatus() StatusView {
 	v := w.status()
 	v.Now, v.Targets = someTime, catalog.Targets
 	v.Ends = map[resource.Address]resource.End{resource.Nth("worker", 0): {At: someTime + 4000, Why: "ttl"}, resource.Nth("worker", 1): {At: someTime - 1, Why: "idle_timeout"}}
-	v.Used = map[resource.Address]resource.Use{resource.Nth("worker", 0): {PeakMiB: 3072}, resource.Nth("worker", 2): {PeakMiB: 6144, OutOfMemory: 3}, resource.Nth("worker", 4): {}}
+	v.Used = map[resource.Address]resource.Use{resource.Nth("worker", 0): {PeakMiB: 3072, NowBytes: 2400 << 20}, resource.Nth("worker", 2): {PeakMiB: 6144, OutOfMemory: 3}, resource.Nth("worker", 4): {}}
 	return v
 }
 

@@ -114,7 +114,8 @@ func (f fleet) sessionSheet(s Style, i int) sheetSession {
 	}
 	if counted && !use.IsZero() {
 		out.Memory = barOf(use.PeakMiB, one.Target.MemoryMiB)
-		out.Used = text(fmt.Sprintf("peak %d of %s", use.PeakMiB, mib(one.Target.MemoryMiB)))
+		now := either(len(one.Slices()) == 1, use.NowBytes, 0) // of several devices, only the peak is of one
+		out.Used = text(given(now, fmt.Sprintf("%d now, ", bytesMiB(use.NowBytes))) + fmt.Sprintf("peak %d of %s", use.PeakMiB, mib(one.Target.MemoryMiB)))
 		if use.RanOut() > 0 {
 			out.Used = join(peakCell(use), text(", "), out.Used)
 		}

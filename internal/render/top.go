@@ -280,7 +280,7 @@ func (p *page) memoryCell(r topRow) line {
 	if !r.counted {
 		return inked(dim, "- of "+mib(limit))
 	}
-	used := fmt.Sprintf(" %*d of %s", len(fmt.Sprint(limit)), (r.use.NowBytes+1<<20-1)>>20, mib(limit))
+	used := fmt.Sprintf(" %*d of %s", len(fmt.Sprint(limit)), bytesMiB(r.use.NowBytes), mib(limit))
 	return join(p.gauge(float64(r.use.NowBytes)/float64(r.limit())), text(used))
 }
 

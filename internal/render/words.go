@@ -45,6 +45,9 @@ func times(ratio float64) string {
 	return fmt.Sprintf("x%.1f", ratio)
 }
 
+// bytesMiB is a figure in whole MiB, rounded up.
+func bytesMiB(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
+
 func mib(n int) string { return strconv.Itoa(n) + " MiB" }
 
 // number writes a figure with no more decimals than it has.

@@ -212,6 +212,9 @@ func (s Session) ReportedCapability() string {
 // HasProgram reports whether a session runs a program, besides those that users start in it.
 func (s Session) HasProgram() bool { return len(s.Command) > 0 || len(s.Spec.Entrypoint) > 0 }
 
+// WorkspaceInside is the path of the workspace in a container, of cosplay and of gpu-cosplay.
+const WorkspaceInside = "/workspace"
+
 // ImageEntrypoint is the entrypoint that stands for that of the image.
 const ImageEntrypoint = "image"
 

@@ -16,9 +16,6 @@ import (
 	"cosplay/internal/resource"
 )
 
-// workspace is where a session's folder is mounted in its container, by cosplay and by gpu-cosplay.
-const workspace = "/workspace"
-
 // usualShm is the engine's size of /dev/shm, in MiB.
 const usualShm = 64
 
@@ -69,7 +66,7 @@ func inNoBlock(there *container.InspectResponse, from madeFrom) (left []string) 
 	}
 	add(host.RestartPolicy.MaximumRetryCount > 0, "at most %d restarts", host.RestartPolicy.MaximumRetryCount)
 	add(c.User != "" && c.User != from.user, "user %s", c.User)
-	add(!slices.Contains([]string{"", from.dir, workspace}, c.WorkingDir), "working folder %s", c.WorkingDir)
+	add(!slices.Contains([]string{"", from.dir, resource.WorkspaceInside}, c.WorkingDir), "working folder %s", c.WorkingDir)
 	add(host.Privileged, "privileged mode")
 	for _, one := range host.CapAdd {
 		add(true, "added capability %s", one)
@@ -131,7 +128,7 @@ func folders(mounts []container.MountPoint) (work string, volumes []resource.Vol
 			source = m.Name
 		}
 		switch {
-		case m.Type == mount.TypeBind && m.Destination == workspace && m.RW:
+		case m.Type == mount.TypeBind && m.Destination == resource.WorkspaceInside && m.RW:
 			work = source
 		case m.Type == mount.TypeBind, m.Type == mount.TypeVolume && !unnamed(m):
 			volumes = append(volumes, resource.Volume{Source: source, Target: m.Destination, ReadOnly: !m.RW})

@@ -66,7 +66,7 @@ func TestWhatIsDescribed(t *testing.T) {
 		}
 	}
 	work, volumes := folders([]container.MountPoint{
-		{Type: mount.TypeBind, Source: "/w", Destination: workspace, RW: true},
+		{Type: mount.TypeBind, Source: "/w", Destination: resource.WorkspaceInside, RW: true},
 		{Type: mount.TypeBind, Source: "/z", Destination: "/z"},
 		{Type: mount.TypeVolume, Name: "named", Source: "/var/lib/docker/volumes/named/_data", Destination: "/n", RW: true},
 		{Type: mount.TypeVolume, Name: "9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c9f2c", Destination: "/anonymous", RW: true},

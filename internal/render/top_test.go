@@ -75,6 +75,19 @@ func TestTopScreen(t *testing.T) {
 	}
 }
 
+// TestTopSelected: the selected session is on the screen, wherever it is in the list.
+func TestTopSelected(t *testing.T) {
+	v := topOf(wide(24, 20).applied(), 24)
+	for _, v.Height = range []int{10, 24, 60} {
+		for _, a := range TopSessions(v) {
+			v.Selected = &a
+			if text := TopScreen(Style{Width: 80}, v); !strings.Contains(text, ">  "+a.Short()+" ") {
+				t.Fatalf("%s is not on a screen of %d lines:\n%s", a, v.Height, text)
+			}
+		}
+	}
+}
+
 // TestTopOrder: what needs attention comes first, and the filter finds any cell.
 func TestTopOrder(t *testing.T) {
 	for order, want := range map[TopOrder]string{BySession: "0123456", ByMemory: "2013456", ByPeak: "2013456", ByProcesses: "2013456", ByState: "5012346"} {

@@ -1,0 +1,81 @@
+package project
+
+import (
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// TestEnded: the memory of an account counts as in use unless the driver lists no program on the session's GPU, and it is
+// what it was then.
+func TestEnded(t *testing.T) {
+	instance := 3
+	slice := func(start, gi int) resource.LiveSlice {
+		return resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-a", Profile: "1g.18gb", Start: start, Size: 1}, Handle: resource.Handle{GPUInstance: gi, UUID: "MIG-" + string(rune('0'+gi))}}
+	}
+	gpu := resource.GPU{Host: "lab", UUID: "GPU-a", MIG: true, Slices: []resource.LiveSlice{slice(0, 3), slice(1, 4)}, Processes: []resource.Process{{PID: 1, GPUInstance: &instance}}}
+	world := func(g resource.GPU) resource.Live {
+		live := resource.Live{Hosts: []resource.Host{{Name: "lab", GPUs: []resource.GPU{g}}}}
+		live.Hosts[0].Index()
+		return live
+	}
+	var prior resource.Prior
+	for i, s := range gpu.Slices {
+		one := resource.PriorSession{Handle: new(s.Handle)}
+		one.Address, one.Slice = resource.Nth("worker", i), s.Slice
+		prior.Sessions = append(prior.Sessions, one)
+	}
+	counted := func() map[resource.Address]resource.Use {
+		return map[resource.Address]resource.Use{resource.Nth("worker", 0): {NowBytes: 10, PeakMiB: 1}, resource.Nth("worker", 1): {NowBytes: 20, PeakMiB: 1}}
+	}
+	unlisted := gpu
+	unlisted.Processes, unlisted.Degraded = nil, []resource.Degradation{{Feature: resource.ReadingProcesses}}
+	for name, test := range map[string]struct {
+		live resource.Live
+		want [2]int64
+	}{
+		"a program on one":                 {world(gpu), [2]int64{10, 0}},
+		"a driver that lists no processes": {world(unlisted), [2]int64{10, 20}},
+		"nothing was read":                 {resource.Live{}, [2]int64{10, 20}},
+	} {
+		all := counted()
+		free(all, ended(all, prior, test.live))
+		for i, want := range test.want {
+			if got := all[resource.Nth("worker", i)]; got.NowBytes != want || got.PeakMiB != 1 {
+				t.Errorf("%s: worker[%d] %+v, want %d", name, i, got, want)
+			}
+		}
+	}
+	all := counted()
+	found := ended(all, prior, world(gpu))
+	all[resource.Nth("worker", 1)] = resource.Use{NowBytes: 21}
+	if free(all, found); all[resource.Nth("worker", 1)].NowBytes != 21 {
+		t.Error("a program that has started since counts as ended")
+	}
+}
+
+// TestWithGPUs: a snapshot gets the GPUs of a later one, except those of a host that could not be read.
+func TestWithGPUs(t *testing.T) {
+	read := func(unreachable string, uuids ...string) resource.Live {
+		h := resource.Host{Name: "lab", Unreachable: unreachable, Bodies: []resource.Body{{Session: "one"}}}
+		for _, uuid := range uuids {
+			h.GPUs = append(h.GPUs, resource.GPU{Host: "lab", UUID: uuid})
+		}
+		h.Index()
+		return resource.Live{Hosts: []resource.Host{h}}
+	}
+	for name, test := range map[string]struct {
+		later resource.Live
+		want  []string
+	}{
+		"another GPU is first": {read("", "GPU-b", "GPU-a"), []string{"GPU-b", "GPU-a"}},
+		"it cannot be read":    {read("no route"), []string{"GPU-a"}},
+	} {
+		got := withGPUs(read("", "GPU-a"), test.later)
+		for i, uuid := range test.want {
+			if g, there := got.GPU("lab", uuid); !there || g.UUID != uuid || got.Hosts[0].GPUs[i].UUID != uuid || len(got.Hosts[0].Bodies) != 1 || got.Hosts[0].Unreachable != "" {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+}

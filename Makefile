@@ -162,7 +162,7 @@ dist-check: ## build a release, and the part for this machine once more in anoth
 	@scripts/check-installed bin/dist/1 $(VERSION)
 
 # What install copies, archives have and packages are made of: bin and share.
-files = rm -rf bin/files && $(GO) run ./cmd/cosplay-dist files bin/files $(VERSION) $(BIN) driver/lib/cosplay-init
+files = rm -rf bin/files && $(GO) run -trimpath ./cmd/cosplay-dist files bin/files $(VERSION) $(BIN) driver/lib/cosplay-init
 
 deb: build ## build a Debian package of the working tree, in dist
 	@$(files) && scripts/deb bin/files dist $(VERSION) $(shell dpkg --print-architecture 2>/dev/null)

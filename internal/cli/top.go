@@ -35,7 +35,7 @@ func topCommand(inv *invocation) *cobra.Command {
 
 Keys: up and down, page up and page down select a session, enter shows it alone with its programs; s sorts by the next column, r reverses; / filters; g shows the GPUs alone; q, escape or Ctrl-C quit.
 
-The memory of sessions is read at each interval; GPUs, states and drift too, unless they are so many that reading them would take more than a hundredth of a processor. Off a terminal it prints one table, as with --once. With --json it writes a line for each reading.
+The memory of sessions, GPUs, states and drift are read at each interval, as far as that takes at most about a hundredth of a processor: the memory of very many sessions in turn, the rest less often. Off a terminal it prints one table, as with --once. With --json it writes a line for each reading.
 
 In a folder with neither a configuration nor a state: the GPUs of this machine.`,
 		Args: noArgs,

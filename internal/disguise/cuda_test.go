@@ -67,9 +67,9 @@ func (s cudaSession) facade() string { return filepath.Join(lib(s.dir), driver.C
 
 func (s cudaSession) usage() disguise.Usage {
 	s.t.Helper()
-	u, err := disguise.ReadUsage(filepath.Join(s.dir, "usage"))
+	accounts, err := disguise.ReadAccounts(filepath.Join(s.dir, "usage"))
 	check(s.t, err)
-	return u
+	return accounts[0]
 }
 
 func (s cudaSession) command(program string, args ...string) *exec.Cmd {

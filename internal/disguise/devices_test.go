@@ -109,7 +109,7 @@ func TestFullDevices(t *testing.T) {
 	third.play(t, "use 0, info = 6144 of 6144, take 6144")
 	u, err := disguise.ReadUsage(d.file("usage"))
 	check(t, err)
-	if u.Total != 12288*mib || u.Refused != 2 || len(u.Processes) != 3 {
+	if u.Total != 12288*mib || u.Refused != 2 || len(u.Peaks) != 2 {
 		t.Errorf("of both devices together it reports %+v", u)
 	}
 	check(t, disguise.ForgetPeak(d.file("usage")))

@@ -16,6 +16,7 @@ func WriteFigures(string, resource.Target, ...resource.Handle) error        { re
 func MakeUsage(string, int) error                                           { return driver.ErrNotHere }
 func ForgetPeak(string) error                                               { return driver.ErrNotHere }
 func ReadAccounts(string) ([]Usage, error)                                  { return nil, driver.ErrNotHere }
+func ReadUsage(string) (Usage, error)                                       { return Usage{}, driver.ErrNotHere }
 func counts(durable.Folder, string, int64) (begins bool, use *resource.Use) { return false, nil }
 func countsIn(int, int64) (begins bool, use *resource.Use)                  { return false, nil }
 

@@ -19,8 +19,8 @@ type Usage struct {
 	Peak      int64     // peak of the sum of both
 	Refused   int64     // allocations that did not fit
 	Overcome  int64     // those of the refused whose process later got as much
-	Processes []Process // with allocations; their bytes add up to Total
-	Peaks     []int64   // of each device; Peak is the largest
+	Processes []Process // of an account of ReadAccounts, with allocations; their bytes add up to Total
+	Peaks     []int64   // of ReadUsage, of each device; Peak is the largest
 }
 
 // Process is a program of a session that has allocated memory. It may have ended: only the session's own programs can
@@ -64,13 +64,6 @@ func (e unsoundError) Error() string {
 	return e.path + " does not show what the session uses: it is damaged, or of another version of cosplay; replace the session"
 }
 
-// ReadUsage reads the use of a session's programs on all of its devices together. The peak is that of the device
-// with the largest: each has its own limit.
-func ReadUsage(path string) (Usage, error) {
-	accounts, err := ReadAccounts(path)
-	return together(accounts), err
-}
-
 func together(accounts []Usage) (all Usage) {
 	for _, u := range accounts {
 		all.Total += u.Total
@@ -78,7 +71,6 @@ func together(accounts []Usage) (all Usage) {
 		all.Peak = max(all.Peak, u.Peak)
 		all.Refused += u.Refused
 		all.Overcome += u.Overcome
-		all.Processes = append(all.Processes, u.Processes...)
 		all.Peaks = append(all.Peaks, u.Peak)
 	}
 	return all

@@ -90,26 +90,51 @@ func counts(in durable.Folder, name string, size int64) (begins bool, use *resou
 	return countsIn(fd, size)
 }
 
-// countsIn is counts for a file that is open. It reads the sums of the accounts and not the slots of the programs, which
-// are two hundred times longer.
+// countsIn is counts for a file that is open.
 func countsIn(fd int, size int64) (begins bool, use *resource.Use) {
+	accounts, begins := sumsIn(fd, size)
+	if accounts == nil {
+		return begins, nil
+	}
+	return begins, new(together(accounts).Use())
+}
+
+// sumsIn reads the sums of the accounts of a file, and not the slots of the programs, which are two hundred times longer.
+// Without accounts the file is not sound; begins reports whether it still begins as programs require.
+func sumsIn(fd int, size int64) (accounts []Usage, begins bool) {
 	c := accountBuffers.Get().(*accountBuffer)
 	defer accountBuffers.Put(c)
 	for i := range devicesOf(int(size)) {
 		head := unsafe.Slice((*byte)(unsafe.Pointer(&c[i])), unsafe.Offsetof(c[i].slots))
 		n, err := readOnce(fd, head, int64(i)*C.sizeof_struct_usage)
 		if err != nil || n < len(head) {
-			return false, nil
+			return nil, false
 		}
 		for _, header := range usageHeaders {
 			begins = begins || i == 0 && bytes.HasPrefix(head, header)
 		}
 	}
-	if accounts, sound := c.accounts(int(size), sumsOf); sound {
-		read := together(accounts).Use()
-		use = &read
+	accounts, _ = c.accounts(int(size), sumsOf)
+	return accounts, begins
+}
+
+// ReadUsage reads the use of a session's programs on all of its devices together, without the programs. The peak is that
+// of the device with the largest: each has its own limit.
+func ReadUsage(path string) (Usage, error) {
+	fd, err := durable.WorkingFolder.Open(path, 0)
+	if err != nil {
+		return Usage{}, fmt.Errorf("reading what the session uses: %w", err)
 	}
-	return begins, use
+	defer func() { _ = unix.Close(fd) }()
+	var file unix.Stat_t
+	if err := unix.Fstat(fd, &file); err != nil {
+		return Usage{}, fmt.Errorf("reading what the session uses: %w", &fs.PathError{Op: "stat", Path: path, Err: err})
+	}
+	accounts, _ := sumsIn(fd, file.Size)
+	if accounts == nil {
+		return Usage{}, unsoundError{path}
+	}
+	return together(accounts), nil
 }
 
 // ForgetPeak resets the peak of a session on each of its devices, as a new target requires.

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,8 +21,10 @@ type Feed struct {
 	last               Outlook
 	stamp              string // of the state
 	nextFull, nextGPUs time.Time
-	ended              map[resource.Address]int64 // as of the last reading of the GPUs
-	agentsSince        time.Time                  // when the agents of this machine were started
+	accounts           accounts
+	used               map[resource.Address]resource.Use // as the last reading has it
+	ended              map[resource.Address]int64        // as of the last reading of the GPUs
+	agentsSince        time.Time                         // when the agents of this machine were started
 }
 
 // Reading is what a feed has read.
@@ -66,12 +69,20 @@ func (f *Feed) Next(ctx context.Context) (Reading, error) {
 		f.nextFull = time.Time{}
 		return Reading{}, err
 	}
-	used := p.counted(f.last.Prior, f.last.Live)
-	if gpus {
-		f.ended = ended(used, f.last.Prior, f.last.Live)
+	changed := gpus
+	if full {
+		f.accounts = p.accounts(f.last.Prior, f.last.Live)
+	} else {
+		changed = f.accounts.read(&p.Fleet, f.last.Prior, now) || gpus
 	}
-	free(used, f.ended)
-	return Reading{f.last, used, full}, nil
+	if gpus {
+		f.ended = ended(f.accounts.uses, f.last.Prior, f.last.Live)
+	}
+	if changed { // callers keep the one before
+		f.used = maps.Clone(f.accounts.uses)
+		free(f.used, f.ended)
+	}
+	return Reading{f.last, f.used, full}, nil
 }
 
 func (f *Feed) read(ctx context.Context, full, gpus bool) (err error) {

@@ -2,6 +2,9 @@ package project_test
 
 import (
 	"context"
+	"encoding/binary"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"cosplay/internal/project"
@@ -20,9 +23,11 @@ func TestFeed(t *testing.T) {
 	p := projecttest.Open(t, dir)
 	t.Cleanup(func() { _ = p.Close() })
 	feed := project.Feed{Project: p}
+	var last project.Reading
 	next := func(want int, full bool) {
 		t.Helper()
 		r, err := feed.Next(context.Background())
+		last = r
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,6 +43,23 @@ func TestFeed(t *testing.T) {
 	write("3")
 	next(3, true)
 	next(3, false)
+	all, err := filepath.Glob(filepath.Join(dir, ".cosplay/sessions/default/lab/worker-1/usage"))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("the account of a session: %v, %v", all, err)
+	}
+	const atPeak = 40
+	account, err := os.OpenFile(all[0], os.O_WRONLY, 0)
+	if err == nil {
+		_, err = account.WriteAt(binary.NativeEndian.AppendUint64(nil, 5<<20), atPeak)
+		_ = account.Close()
+	}
+	before := last.Used
+	if r, err2 := feed.Next(context.Background()); err != nil || err2 != nil || r.Full || r.Used[resource.Nth("worker", 1)].PeakMiB != 5 {
+		t.Errorf("a changed account: %v, %v, full %v, %+v", err, err2, r.Full, r.Used)
+	}
+	if before[resource.Nth("worker", 1)].PeakMiB != 0 {
+		t.Errorf("the reading before has changed: %+v", before)
+	}
 	feed.Project.Machine.Rest()
 	next(3, false)
 	if r, err := feed.Next(context.Background()); err != nil || r.Used[resource.Nth("worker", 2)].NowBytes != 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,14 +108,25 @@ func (l *Fleet) counted(prior resource.Prior, live resource.Live) map[resource.A
 			}
 		}
 	}
+	l.explain(prior, all)
+	return all
+}
+
+// explain adds to the uses of sessions that ran out of memory what their programs reported about it.
+func (l *Fleet) explain(prior resource.Prior, all map[resource.Address]resource.Use) {
 	ranOut := prior
-	ranOut.Sessions = slices.DeleteFunc(slices.Clone(prior.Sessions), func(s resource.PriorSession) bool { return all[s.Address].RanOut() == 0 })
-	if len(ranOut.Sessions) > 0 {
-		for a, report := range l.Reports(ranOut, all) {
-			all[a] = report.Explain(all[a])
+	ranOut.Sessions = nil
+	for i := range prior.Sessions {
+		if s := &prior.Sessions[i]; all[s.Address].RanOut() > 0 {
+			ranOut.Sessions = append(ranOut.Sessions, *s)
 		}
 	}
-	return all
+	if len(ranOut.Sessions) == 0 {
+		return
+	}
+	for a, report := range l.Reports(ranOut, all) {
+		all[a] = report.Explain(all[a])
+	}
 }
 
 // Reports are what the programs of each session did, of the sessions whose programs report it. used is the memory that

@@ -1,9 +1,13 @@
 package project
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	"cosplay/internal/disguise"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 // TestEnded: the memory of an account counts as in use unless the driver lists no program on the session's GPU, and it is
@@ -51,6 +55,41 @@ func TestEnded(t *testing.T) {
 	all[resource.Nth("worker", 1)] = resource.Use{NowBytes: 21}
 	if free(all, found); all[resource.Nth("worker", 1)].NowBytes != 21 {
 		t.Error("a program that has started since counts as ended")
+	}
+}
+
+// counting is a runtime whose sessions use as many MiB as they were read.
+type counting struct {
+	runtime.Runtime
+	reads map[string]int
+}
+
+func (c counting) Usage(session string) (disguise.Usage, error) {
+	c.reads[session]++
+	return disguise.Usage{Total: int64(c.reads[session]) << 20}, nil
+}
+
+// TestAccounts: accounts are read in turn, so that none is left out where time is short.
+func TestAccounts(t *testing.T) {
+	in := counting{reads: map[string]int{}}
+	now := time.Now()
+	a := accounts{uses: map[resource.Address]resource.Use{}, last: now}
+	for i := range 100 {
+		s := &resource.PriorSession{}
+		s.Address, s.ID = resource.Nth("worker", i), fmt.Sprint(i)
+		a.here = append(a.here, account{s, in})
+	}
+	for round, want := range []int{64, 100, 100} {
+		if !a.read(&Fleet{}, resource.Prior{}, now) || len(a.uses) != want {
+			t.Errorf("after round %d, %d accounts were read, want %d", round, len(a.uses), want)
+		}
+	}
+	if first, last := a.uses[resource.Nth("worker", 0)], a.uses[resource.Nth("worker", 99)]; first.NowBytes != 2<<20 || last.NowBytes != 1<<20 {
+		t.Errorf("the first has %+v, the last %+v", first, last)
+	}
+	a.read(&Fleet{}, resource.Prior{}, now.Add(time.Hour))
+	if got := a.uses[resource.Nth("worker", 99)]; got.NowBytes != 2<<20 {
+		t.Errorf("with time enough, the last has %+v", got)
 	}
 }
 

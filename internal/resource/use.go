@@ -21,6 +21,11 @@ type Use struct {
 // IsZero reports whether the programs used no memory so far. What a trial of cosplay verify has now is not the programs'.
 func (u Use) IsZero() bool { return u.PeakMiB == 0 && u.OutOfMemory == 0 }
 
+// Equals reports whether another use has the same counts, whatever reports have added to it.
+func (u Use) Equals(o Use) bool {
+	return u.NowBytes == o.NowBytes && u.PeakMiB == o.PeakMiB && u.OutOfMemory == o.OutOfMemory && u.Overcome == o.Overcome && slices.Equal(u.PeaksMiB, o.PeaksMiB)
+}
+
 // RanOut is how often the programs requested more than was free, no retry succeeded, and they did not go on with less.
 func (u Use) RanOut() int {
 	if u.WentOn {

@@ -118,12 +118,9 @@ func (m topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 
 // remember adds the last reading to the history.
 func (m topModel) remember() {
-	for i := range m.view.Prior.Sessions {
-		a := m.view.Prior.Sessions[i].Address
-		if use, counted := m.view.Used[a]; counted {
-			kept := append(m.view.History[a], use.NowBytes)
-			m.view.History[a] = kept[max(0, len(kept)-historyKept):]
-		}
+	for a, use := range m.view.Used {
+		kept := append(m.view.History[a], use.NowBytes)
+		m.view.History[a] = kept[max(0, len(kept)-historyKept):]
 	}
 }
 

@@ -28,18 +28,44 @@ type TopView struct {
 	Detail   bool // shows the selected session alone
 	AllGPUs  bool // shows the GPUs alone
 
-	fleet    fleet
-	programs diff.Programs
+	fleet fleet
+	tally statusTally
+	all   []topRow // as the state has them
+	gpus  []topGPU
 }
 
-// Update shows another reading. What follows from the hosts is not computed again where they were not read again.
+// Update shows another reading. What follows from the hosts is not computed again where they were not read again: that
+// of a thousand sessions fills the caches of a processor.
 func (v *TopView) Update(s StatusView, at time.Time) {
 	same := len(s.Live.Hosts) > 0 && len(v.Live.Hosts) > 0 && &s.Live.Hosts[0] == &v.Live.Hosts[0]
 	if v.StatusView, v.At, v.Problem = s, at, ""; !same {
-		v.fleet = newFleet(s)
-		v.programs = diff.ProgramsOf(s.Live)
+		v.arrange()
 	}
 	v.fleet.StatusView = s
+	for i := range v.all {
+		row := &v.all[i]
+		row.use, row.counted = s.Used[row.address]
+	}
+}
+
+// arrange computes what follows from the hosts.
+func (v *TopView) arrange() {
+	v.fleet = newFleet(v.StatusView)
+	v.tally, v.all, v.gpus = v.fleet.tally(), nil, nil
+	programs, sessions := diff.ProgramsOf(v.Live), map[resource.GPUKey]int{}
+	for i := range v.Prior.Sessions {
+		s := &v.Prior.Sessions[i]
+		v.all = append(v.all, topRow{PriorSession: s, address: s.Address, programs: programs.Of(*s), state: v.fleet.states[i]})
+		for _, at := range s.On() {
+			sessions[at]++
+		}
+	}
+	for _, h := range v.Live.Hosts {
+		for i := range h.GPUs {
+			g := &h.GPUs[i]
+			v.gpus = append(v.gpus, topGPU{g, sessions[resource.GPUKey{Host: h.Name, UUID: g.UUID}]})
+		}
+	}
 }
 
 // TopOrder is by what the sessions of a live table are sorted.
@@ -60,22 +86,24 @@ var TopOrders = []TopOrder{BySession, ByMemory, ByPeak, ByProcesses, ByState}
 // topRow is a session of the table.
 type topRow struct {
 	*resource.PriorSession
+	address  resource.Address // of the session, beside what else is read for each row
 	use      resource.Use
 	counted  bool
 	programs []resource.Process
 	state    string
 }
 
+// topGPU is a GPU of the table.
+type topGPU struct {
+	*resource.GPU
+	sessions int
+}
+
 // rows are the sessions that the table shows, sorted.
 func (v TopView) rows() []topRow {
-	all := make([]topRow, 0, len(v.Prior.Sessions))
-	for i := range v.Prior.Sessions {
-		s := &v.Prior.Sessions[i]
-		use, counted := v.Used[s.Address]
-		row := topRow{s, use, counted, v.programs.Of(*s), v.fleet.states[i]}
-		if v.Filter == "" || v.matches(row) {
-			all = append(all, row)
-		}
+	all := slices.Clone(v.all)
+	if v.Filter != "" {
+		all = slices.DeleteFunc(all, func(r topRow) bool { return !v.matches(r) })
 	}
 	slices.SortStableFunc(all, func(a, b topRow) int {
 		switch v.Order {
@@ -106,13 +134,13 @@ func rank(state string) int { return either(state == resource.Running, 1, 0) }
 
 // TopSessions are the sessions that a live table shows, from its top.
 func TopSessions(v TopView) []resource.Address {
-	return each(v.rows(), func(r topRow) resource.Address { return r.Address })
+	return each(v.rows(), func(r topRow) resource.Address { return r.address })
 }
 
 // draw shows everything, as --once does.
 func (v TopView) draw(p *page) {
 	v.Height = 0
-	p.topGPUs(v, len(v.gpus()))
+	p.topGPUs(v, len(v.gpus))
 	p.gap()
 	p.topSessions(v, v.rows())
 	p.gap()
@@ -123,7 +151,7 @@ func (v TopView) draw(p *page) {
 func TopScreen(s Style, v TopView) string {
 	p, rows := newPage(s), v.rows()
 	p.topHead(v)
-	i := slices.IndexFunc(rows, func(r topRow) bool { return v.Selected != nil && r.Address == *v.Selected })
+	i := slices.IndexFunc(rows, func(r topRow) bool { return v.Selected != nil && r.address == *v.Selected })
 	room := v.Height - p.lines() - 1 // for the keys
 	switch {
 	case v.Detail && i >= 0:
@@ -152,39 +180,25 @@ func (p *page) screen(height int) string {
 
 func (p *page) topHead(v TopView) {
 	clock := v.At.Format(time.TimeOnly)
-	p.flow(0, 2, join(inked(strong, "cosplay top"), text(" at "+clock+": "), v.fleet.tally().words()))
+	p.flow(0, 2, join(inked(strong, "cosplay top"), text(" at "+clock+": "), v.tally.words()))
 	if v.Problem != "" {
 		p.lead(0, removed, "Not read since "+clock+":", v.Problem)
 	}
 	p.gap()
 }
 
-// gpus are the GPUs of all hosts.
-func (v TopView) gpus() (all []resource.GPU) {
-	for _, h := range v.Live.Hosts {
-		all = append(all, h.GPUs...)
-	}
-	return all
-}
-
 // topGPUs shows as many GPUs as there is room for, and what cannot be read.
 func (p *page) topGPUs(v TopView, room int) {
 	t := &table{gap: 2, columns: slices.Concat(textColumns("GPU", "NAME"), figureColumns("UTIL", "SM CLOCK"), textColumns("LOCK"),
 		figureColumns("POWER", "TEMP", "MEMORY", "PROC", "SESSIONS")), spare: []string{"SESSIONS", "NAME", "PROC", "UTIL", "LOCK"}}
-	sessions := map[resource.GPUKey]int{}
-	for _, s := range v.Prior.Sessions {
-		for _, at := range s.On() {
-			sessions[at]++
-		}
-	}
-	all := v.gpus()
-	shown := all[:min(len(all), either(len(all) > room, max(1, room-1), room))]
-	for _, g := range shown {
+	shown := v.gpus[:min(len(v.gpus), either(len(v.gpus) > room, max(1, room-1), room))]
+	for _, one := range shown {
+		g := *one.GPU
 		t.add(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text(g.Model.Name), utilizationCell(g), text(clockCell(g)), lockCell(v.StatusView, g), text(drawWords(g)),
-			text(temperatureWords(g)), p.gpuMemoryCell(g), text(fmt.Sprint(len(g.Processes))), text(fmt.Sprint(sessions[resource.GPUKey{Host: g.Host, UUID: g.UUID}])))
+			text(temperatureWords(g)), p.gpuMemoryCell(g), text(fmt.Sprint(len(g.Processes))), text(fmt.Sprint(one.sessions)))
 	}
 	p.table(t)
-	if hidden := len(all) - len(shown); hidden > 0 {
+	if hidden := len(v.gpus) - len(shown); hidden > 0 {
 		p.print(0, inked(dim, fmt.Sprintf("%s %d more GPUs", p.dots(), hidden)+given(!v.AllGPUs && v.Height > 0, " (g shows them)")))
 	}
 	for _, h := range v.Live.Hosts {

@@ -27,9 +27,10 @@ func busy() TopView {
 		s := w.prior.Sessions[at]
 		w.gpu(0, 0).Processes = append(w.gpu(0, 0).Processes, resource.Process{PID: 4000 + n, Name: "python3", MemoryMiB: 900 * n, GPUInstance: &s.Handle.GPUInstance})
 	}
-	v := topOf(w, 18)
-	v.Used = map[resource.Address]resource.Use{resource.Nth("worker", 0): {NowBytes: 2400 << 20, PeakMiB: 5900}, resource.Nth("worker", 2): {NowBytes: 6144 << 20, PeakMiB: 6144, OutOfMemory: 1},
+	v, s := topOf(w, 18), w.status()
+	s.Used = map[resource.Address]resource.Use{resource.Nth("worker", 0): {NowBytes: 2400 << 20, PeakMiB: 5900}, resource.Nth("worker", 2): {NowBytes: 6144 << 20, PeakMiB: 6144, OutOfMemory: 1},
 		resource.Nth("worker", 3): {}}
+	v.Update(s, v.At)
 	v.History = map[resource.Address][]int64{resource.Nth("worker", 0): {0, 1 << 20, 900 << 20, 3000 << 20, 6144 << 20}}
 	return v
 }

@@ -9,10 +9,11 @@ import (
 
 func (v TopView) data() any {
 	return public.Top{Format: public.V1, Time: v.At.UTC().Format(time.RFC3339), HasDrift: v.drifted() > 0,
-		GPUs: each(v.gpus(), v.fleet.topGPU), Sessions: each(v.rows(), topSession)}
+		GPUs: each(v.gpus, v.fleet.topGPU), Sessions: each(v.rows(), topSession)}
 }
 
-func (f fleet) topGPU(g resource.GPU) public.TopGPU {
+func (f fleet) topGPU(one topGPU) public.TopGPU {
+	g := *one.GPU
 	out := public.TopGPU{Host: g.Host, UUID: g.UUID, Index: g.Index, Utilization: g.UtilizationPercent, SMClockMHz: g.SMClockMHz, PowerDrawW: watts(g.DrawMW),
 		PowerLimitW: watts(g.PowerMW), Temperature: g.TemperatureC, MemoryUsed: g.MemoryUsedMiB, MemoryMiB: g.Model.MemoryMiB, Processes: len(g.Processes)}
 	if state, mhz := f.lock(g); state == lockHeld {

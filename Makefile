@@ -7,6 +7,9 @@ BIN     := bin/cosplay
 VERSION := $(shell sed -n 's/^const release = "\(.*\)"/\1/p' internal/cli/version.go)
 LDFLAGS := -s -w
 
+# Tests, vet and lint use what was compiled for the binary, and a clone in another folder too.
+export GOFLAGS := $(GOFLAGS) -trimpath
+
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -17,11 +20,11 @@ help: ## list the targets
 
 build: lib ## build bin/cosplay, with the C libraries inside
 	@mkdir -p bin && echo $(BIN)
-	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cosplay
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cosplay
 
 # The driver for Kubernetes is another module, so that cosplay does not grow by the libraries of Kubernetes.
 node: build ## build bin/cosplay-node, a DRA driver for Kubernetes
-	@cd node && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/cosplay-node .
+	@cd node && CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o ../bin/cosplay-node .
 
 image: node ## build the image of cosplay-node as an archive in dist, for docker load or ctr images import
 	@scripts/image bin dist $(VERSION)
@@ -55,7 +58,7 @@ TESTFLAGS := -timeout 60m -parallel $(shell expr 2 \* $$(nproc))
 
 test: build ## all tests
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) -count=1 ./...
-	@cd node && $(GO) test -count=1 ./...
+	@cd node && CGO_ENABLED=0 $(GO) test -count=1 ./...
 
 # The packages whose goroutines share data. RACED=1 leaves them to make race, whose
 # run of their tests proves all that one without the detector does.
@@ -109,7 +112,7 @@ check-cross: build ## build and vet the client for a Mac, and run one without cg
 	@scripts/check-cross $(BIN)
 
 check-node: build ## vet, lint and tests of the driver for Kubernetes
-	@cd node && $(GO) vet ./... && $(GO) run $(LINT) run ./... && $(GO) test -count=1 ./...
+	@cd node && CGO_ENABLED=0 $(GO) vet ./... && $(GO) run -exec 'env CGO_ENABLED=0' $(LINT) run ./... && CGO_ENABLED=0 $(GO) test -count=1 ./...
 
 check-long: lib ## the fuzzers, a minute each; all tables of packings and 100,000 random fleets; every function of the driver made unavailable
 	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/hostfile:FuzzDecode internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \
@@ -162,7 +165,7 @@ dist-check: ## build a release, and the part for this machine once more in anoth
 	@scripts/check-installed bin/dist/1 $(VERSION)
 
 # What install copies, archives have and packages are made of: bin and share.
-files = rm -rf bin/files && $(GO) run -trimpath ./cmd/cosplay-dist files bin/files $(VERSION) $(BIN) driver/lib/cosplay-init
+files = rm -rf bin/files && $(GO) run ./cmd/cosplay-dist files bin/files $(VERSION) $(BIN) driver/lib/cosplay-init
 
 deb: build ## build a Debian package of the working tree, in dist
 	@$(files) && scripts/deb bin/files dist $(VERSION) $(shell dpkg --print-architecture 2>/dev/null)

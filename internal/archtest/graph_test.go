@@ -48,7 +48,7 @@ var groups = []group{
 }
 
 // forTests are packages that only tests import.
-var forTests = []string{"internal/archtest", "internal/enginetest", "internal/initd/inittest", "internal/need", "internal/projecttest", "internal/public/publictest", "internal/wiretest", "internal/worldtest"}
+var forTests = []string{"docs/reference/schema", "internal/archtest", "internal/enginetest", "internal/initd/inittest", "internal/need", "internal/projecttest", "internal/public/publictest", "internal/wiretest", "internal/worldtest"}
 
 // groupOf finds the group of a package below the module; "" is none.
 func groupOf(name string) string {

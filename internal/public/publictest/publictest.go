@@ -7,19 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-)
 
-// Folder is the path of a folder of the repository, from its root.
-func Folder(path string) string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../..", path)
-}
+	"cosplay/docs/reference/schema"
+)
 
 // Check holds the output of a command ("state show") to the schema, in which no field may be missing and none may be
 // undeclared. A command without a schema is an error.
@@ -28,7 +21,7 @@ func Check(command string, output []byte) error {
 	if err != nil {
 		return err
 	}
-	schema, err := (&jsonschema.Schema{Ref: "#/$defs/" + strings.ReplaceAll(command, " ", "-"), Defs: all}).Resolve(nil)
+	of, err := (&jsonschema.Schema{Ref: "#/$defs/" + strings.ReplaceAll(command, " ", "-"), Defs: all}).Resolve(nil)
 	if err != nil {
 		return fmt.Errorf("cosplay %s has no schema: %w", command, err)
 	}
@@ -39,7 +32,7 @@ func Check(command string, output []byte) error {
 		} else if err != nil {
 			return err
 		}
-		if err := schema.Validate(value); err != nil {
+		if err := of.Validate(value); err != nil {
 			return fmt.Errorf("cosplay %s: %w", command, err)
 		}
 	}
@@ -47,12 +40,8 @@ func Check(command string, output []byte) error {
 
 // schemas are the definitions of the schema. Readers must expect more fields than these, and tests must not.
 func schemas() (map[string]*jsonschema.Schema, error) {
-	text, err := os.ReadFile(filepath.Join(Folder("docs/reference/schema"), "cosplay.json"))
-	if err != nil {
-		return nil, err
-	}
 	var file jsonschema.Schema
-	if err := json.Unmarshal(text, &file); err != nil {
+	if err := json.Unmarshal(schema.JSON, &file); err != nil {
 		return nil, err
 	}
 	for _, def := range file.Defs {

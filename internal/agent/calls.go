@@ -47,6 +47,7 @@ const (
 	noPower     = "the power limit is not managed"
 	noLimit     = "the first apply that needs it finds out; from then on the power limit is not managed"
 	noEvents    = "watch finds changes of the GPU at its interval"
+	noActivity  = "cosplay top does not show how busy MIG slices are"
 	noDestroy   = "destroy restores the rest, reports what is left and exits with 1"
 )
 
@@ -93,6 +94,10 @@ var calls = []Call{
 	{Name: "nvmlDeviceGetComputeRunningProcesses_v3", Feature: resource.ReadingProcesses, Without: "a foreign process may use the GPU: SM clock and power limit are not changed unless slow_neighbours = true, and a whole GPU counts as shared; MIG mode and slices are, since the driver refuses to change what a process uses"},
 
 	{Name: "nvmlDeviceGetUtilizationRates", Optional: true, Without: "the metrics lack the utilization of the GPU"},
+	{Name: "nvmlGpmSampleAlloc", Optional: true, Without: noActivity},
+	{Name: "nvmlGpmMigSampleGet", Optional: true, Without: noActivity},
+	{Name: "nvmlGpmMetricsGet", Optional: true, Without: noActivity},
+	{Name: "nvmlGpmSampleFree", Optional: true, Without: noActivity},
 	{Name: "nvmlDeviceGetMinorNumber", Feature: resource.ReadingProcesses, Without: "of the processes that block a change, only those are named that NVML lists"},
 
 	{Name: "nvmlEventSetCreate", Optional: true, Without: noEvents},

@@ -136,6 +136,16 @@ func (c *Client) Clock(ctx context.Context, gpu string) (resource.ClockSample, e
 	return *answer.Clock, nil
 }
 
+// Activity measures for 110 ms how busy GPU instances are, in percent of that time; resource.ActivityUnknown where the
+// driver does not say it.
+func (c *Client) Activity(ctx context.Context, of []resource.GPUInstance) ([]int, error) {
+	answer, err := c.reads.ask(ctx, request{Op: opActivity, Instances: of}, readDeadline)
+	if err == nil && len(answer.Activity) != len(of) {
+		err = fmt.Errorf("the agent answers for %d GPU instances instead of %d", len(answer.Activity), len(of))
+	}
+	return answer.Activity, err
+}
+
 // Set sets a setting and returns what the driver rounded its value to. A switch of MIG
 // mode that would only be pending is canceled and is an error.
 func (c *Client) Set(ctx context.Context, gpu string, s resource.Setting, value int) (now int, err error) {

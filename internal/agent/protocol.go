@@ -23,13 +23,14 @@ import (
 // must not drop a field on which safety rests. Version 1 was the one without a number. The tags of the types of
 // resource and ledger are part of it: testdata/protocol-VERSION.txt lists all fields, and a test fails where they
 // change.
-const Protocol = 7
+const Protocol = 8
 
 // The operations.
 const (
 	opHello        = "hello" // the first: the answer has the child's version
 	opRead         = "read"
 	opClock        = "clock"
+	opActivity     = "activity"
 	opSet          = "set"
 	opCreateSlices = "create-slices"
 	opCreateSlice  = "create-slice" // one of them, in the history; no request
@@ -68,6 +69,8 @@ type request struct {
 	GPUs     []string            `json:"gpus,omitzero"`     // on which the project could get room, with opQueue
 	Room     []int               `json:"room,omitzero"`     // the memory of each session that it waits for, in MiB, with opQueue
 
+	Instances []resource.GPUInstance `json:"instances,omitzero"` // with opActivity
+
 	TimeSlices bool               `json:"timeslices,omitzero"` // read the lengths of time slices, too
 	Search     resource.MPSSearch `json:"search,omitzero"`     // read these MPS daemons, too
 	Known      string             `json:"known,omitzero"`      // the stamp of the ledger that the client has, with opLedger
@@ -104,7 +107,7 @@ func (r request) check() error {
 		return &Error{GPU: r.GPU, Message: fmt.Sprintf("the agent refuses %q: %s", r.Op, what)}
 	}
 	switch r.Op {
-	case opHello, opRead, opLeaveQueue, opEvent, opLedger, opHistory, opReleased, opMayChange, opSessions:
+	case opHello, opRead, opActivity, opLeaveQueue, opEvent, opLedger, opHistory, opReleased, opMayChange, opSessions:
 		return nil
 	case opStopMPS, opRunMPS:
 		if r.Daemon == nil {
@@ -158,7 +161,7 @@ func (r request) check() error {
 // alters reports whether a request is for a change of a GPU or of its page.
 func (r request) alters() bool {
 	switch r.Op {
-	case opHello, opRead, opClock, opQueue, opLeaveQueue, opEvent, opSessions:
+	case opHello, opRead, opClock, opActivity, opQueue, opLeaveQueue, opEvent, opSessions:
 		return false
 	}
 	return !r.ofUser()
@@ -212,7 +215,8 @@ type response struct {
 	Host     *wireHost             `json:"host,omitzero"`
 	Created  []created             `json:"created,omitzero"` // with opCreateSlices, in the order of the request
 	Clock    *resource.ClockSample `json:"clock,omitzero"`
-	Value    int                   `json:"value,omitzero"` // what the value of a setting was rounded to
+	Activity []int                 `json:"activity,omitzero"` // with opActivity, in the order of the request
+	Value    int                   `json:"value,omitzero"`    // what the value of a setting was rounded to
 	Place    *Place                `json:"place,omitzero"`
 	Error    *Error                `json:"error,omitzero"`
 	Happened bool                  `json:"happened,omitzero"` // with opEvent

@@ -123,6 +123,8 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		}
 	case r.Op == opClock:
 		answer.Clock, err = l.sampleClock(r.GPU)
+	case r.Op == opActivity:
+		answer.Activity = l.activity(r.Instances)
 	case r.Op == opQueue:
 		answer.Place, err = l.wait(r)
 	case r.Op == opEvent:

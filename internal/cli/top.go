@@ -35,7 +35,7 @@ func topCommand(inv *invocation) *cobra.Command {
 
 Keys: up and down, page up and page down select a session, enter shows it alone with its programs; s sorts by the next column, r reverses; / filters; g shows the GPUs alone; q, escape or Ctrl-C quit.
 
-The memory of sessions, GPUs, states and drift are read at each interval, as far as that takes at most about a hundredth of a processor: the memory of very many sessions in turn, the rest less often. Off a terminal it prints one table, as with --once. With --json it writes a line for each reading.
+The memory of sessions, GPUs, states and drift are read at each interval, as far as that takes at most about a hundredth of a processor: the memory of very many sessions in turn, the rest less often. Off a terminal it prints one table, as with --once. Utilization is the part of a tenth of a second in which a program ran, as the driver counts it for MIG slices from Hopper on, and for whole GPUs; before Hopper it has no figure for slices. With --json it writes a line for each reading.
 
 In a folder with neither a configuration nor a state: the GPUs of this machine.`,
 		Args: noArgs,
@@ -44,7 +44,7 @@ In a folder with neither a configuration nor a state: the GPUs of this machine.`
 	f := cmd.Flags()
 	f.BoolVar(&o.once, "once", false, "print one table and end")
 	f.DurationVar(&o.interval, "interval", time.Second, "how often to read")
-	f.StringVar(&o.sort, "sort", string(render.BySession), "sort by session, memory, peak, processes or state")
+	f.StringVar(&o.sort, "sort", string(render.BySession), "sort by session, memory, peak, utilization, processes or state")
 	f.StringVar(&o.filter, "filter", "", "show the sessions of which the name, target, GPU, slice, host or state contains this `text`")
 	return cmd
 }
@@ -130,7 +130,7 @@ func (inv *invocation) readings() (func(context.Context) (render.StatusView, err
 			last = inv.hostsView(p.Project, r.Prior, r.Live)
 			last.Ends, last.Drift = r.Ends, r.Plan.Diff.Drift
 		}
-		last.Live, last.Used, last.Now = r.Live, r.Used, project.Now()
+		last.Live, last.Used, last.Busy, last.Now = r.Live, r.Used, r.Busy, project.Now()
 		return last, nil
 	}, nil
 }

@@ -24,6 +24,7 @@ type Feed struct {
 	accounts           accounts
 	used               map[resource.Address]resource.Use // as the last reading has it
 	ended              map[resource.Address]int64        // as of the last reading of the GPUs
+	busy               map[resource.Address]int          // likewise
 	agentsSince        time.Time                         // when the agents of this machine were started
 }
 
@@ -31,6 +32,7 @@ type Feed struct {
 type Reading struct {
 	Outlook
 	Used map[resource.Address]resource.Use // of each session that counts its memory
+	Busy map[resource.Address]int          // in percent, of each session whose driver says it
 	Full bool                              // all was read, not the figures alone
 }
 
@@ -82,7 +84,7 @@ func (f *Feed) Next(ctx context.Context) (Reading, error) {
 		f.used = maps.Clone(f.accounts.uses)
 		free(f.used, f.ended)
 	}
-	return Reading{f.last, f.used, full}, nil
+	return Reading{f.last, f.used, f.busy, full}, nil
 }
 
 func (f *Feed) read(ctx context.Context, full, gpus bool) (err error) {
@@ -96,6 +98,9 @@ func (f *Feed) read(ctx context.Context, full, gpus bool) (err error) {
 			f.last.Live = withGPUs(f.last.Live, now)
 			observe.ResolveMarks(f.last.Live, f.last.Prior, machine.Runs)
 		}
+	}
+	if err == nil && gpus {
+		f.busy = p.busy(ctx, f.last.Prior, f.last.Live)
 	}
 	return err
 }

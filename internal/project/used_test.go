@@ -93,6 +93,29 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
+// TestBusyGPUs: a session on whole GPUs is as busy as they are on average, where the driver says it of each.
+func TestBusyGPUs(t *testing.T) {
+	live := resource.Live{Hosts: []resource.Host{{Name: "lab", GPUs: []resource.GPU{
+		{Host: "lab", UUID: "GPU-a", UtilizationPercent: new(100)}, {Host: "lab", UUID: "GPU-b", UtilizationPercent: new(50)}, {Host: "lab", UUID: "GPU-c"}}}}}
+	live.Hosts[0].Index()
+	on := func(profile string, uuids ...string) (s resource.PriorSession) {
+		for _, uuid := range uuids {
+			s.More = append(s.More, resource.Slice{Host: "lab", GPU: uuid, Profile: profile})
+		}
+		s.Slice, s.More = s.More[0], s.More[1:]
+		return s
+	}
+	for _, test := range []struct {
+		session resource.PriorSession
+		want    int
+		known   bool
+	}{{on("", "GPU-a"), 100, true}, {on("", "GPU-a", "GPU-b"), 75, true}, {on("", "GPU-b", "GPU-c"), 0, false}, {on("1g.18gb", "GPU-a"), 0, false}, {on("", "GPU-none"), 0, false}} {
+		if percent, known := busyGPUs(&test.session, live); percent != test.want || known != test.known {
+			t.Errorf("on %v: %d, %v", test.session.On(), percent, known)
+		}
+	}
+}
+
 // TestWithGPUs: a snapshot gets the GPUs of a later one, except those of a host that could not be read.
 func TestWithGPUs(t *testing.T) {
 	read := func(unreachable string, uuids ...string) resource.Live {

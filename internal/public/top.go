@@ -27,15 +27,16 @@ type TopGPU struct {
 
 // TopSession is a session in use.
 type TopSession struct {
-	Address     string       `json:"address"`       // session.worker[0]
-	Name        string       `json:"name"`          // short address, as users type it: worker-0
-	Host        string       `json:"host"`          // name of the host
-	State       string       `json:"state"`         // running, stopped, paused, restarting, or what is missing
-	LimitBytes  int          `json:"limit_bytes"`   // GPU memory that its programs may use on all devices
-	UsedBytes   *int         `json:"used_bytes"`    // that they use now; null where it is not counted
-	PeakMiB     int          `json:"peak_mib"`      // on the device with the most, MiB
-	OutOfMemory int          `json:"out_of_memory"` // requests for more than was free
-	Processes   []TopProcess `json:"processes"`     // that use its GPU
+	Address     string       `json:"address"`             // session.worker[0]
+	Name        string       `json:"name"`                // short address, as users type it: worker-0
+	Host        string       `json:"host"`                // name of the host
+	State       string       `json:"state"`               // running, stopped, paused, restarting, or what is missing
+	Utilization *int         `json:"utilization_percent"` // of its GPU or GPU instance; null where the driver does not report it
+	LimitBytes  int          `json:"limit_bytes"`         // GPU memory that its programs may use on all devices
+	UsedBytes   *int         `json:"used_bytes"`          // that they use now; null where it is not counted
+	PeakMiB     int          `json:"peak_mib"`            // on the device with the most, MiB
+	OutOfMemory int          `json:"out_of_memory"`       // requests for more than was free
+	Processes   []TopProcess `json:"processes"`           // that use its GPU
 }
 
 // TopProcess is a process that uses the GPU of a session.

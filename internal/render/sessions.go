@@ -157,6 +157,7 @@ type StatusView struct {
 	Now  resource.Moment
 
 	Used    map[resource.Address]resource.Use // of each session that counts its memory
+	Busy    map[resource.Address]int          // in percent, of each session whose driver says it; of a live table
 	Targets func() []resource.Target          // the catalog's, for verdicts on the used memory
 
 	Reports map[resource.Address]resource.Report // of each session whose programs report what they did

@@ -45,6 +45,10 @@ func (v *TopView) Update(s StatusView, at time.Time) {
 	for i := range v.all {
 		row := &v.all[i]
 		row.use, row.counted = s.Used[row.address]
+		row.busy = nil
+		if percent, known := s.Busy[row.address]; known {
+			row.busy = &percent
+		}
 	}
 }
 
@@ -73,15 +77,16 @@ type TopOrder string
 
 // The orders, as --sort has them.
 const (
-	BySession   TopOrder = "session"
-	ByMemory    TopOrder = "memory"
-	ByPeak      TopOrder = "peak"
-	ByProcesses TopOrder = "processes"
-	ByState     TopOrder = "state"
+	BySession     TopOrder = "session"
+	ByMemory      TopOrder = "memory"
+	ByPeak        TopOrder = "peak"
+	ByUtilization TopOrder = "utilization"
+	ByProcesses   TopOrder = "processes"
+	ByState       TopOrder = "state"
 )
 
 // TopOrders are all of them, in the order in which a key chooses them.
-var TopOrders = []TopOrder{BySession, ByMemory, ByPeak, ByProcesses, ByState}
+var TopOrders = []TopOrder{BySession, ByMemory, ByPeak, ByUtilization, ByProcesses, ByState}
 
 // topRow is a session of the table.
 type topRow struct {
@@ -89,6 +94,7 @@ type topRow struct {
 	address  resource.Address // of the session, beside what else is read for each row
 	use      resource.Use
 	counted  bool
+	busy     *int // percent; nil where the driver does not say it
 	programs []resource.Process
 	state    string
 }
@@ -112,6 +118,8 @@ func (v TopView) rows() []topRow {
 			return cmp.Compare(b.use.NowBytes, a.use.NowBytes)
 		case ByPeak:
 			return cmp.Compare(b.use.PeakMiB, a.use.PeakMiB)
+		case ByUtilization: // what is unknown comes last
+			return cmp.Compare(orUnknown(b.busy), orUnknown(a.busy))
 		case ByProcesses:
 			return cmp.Compare(len(b.programs), len(a.programs))
 		case ByState: // what does not run comes first
@@ -128,6 +136,13 @@ func (v TopView) rows() []topRow {
 func (v TopView) matches(r topRow) bool {
 	cells := []string{r.Address.Short(), r.Target.ShortName(), words.GPUs(v.Live, r.Session), r.PlaceWords(), r.Slice.Host, r.state}
 	return slices.ContainsFunc(cells, func(cell string) bool { return strings.Contains(strings.ToLower(cell), strings.ToLower(v.Filter)) })
+}
+
+func orUnknown(percent *int) int {
+	if percent == nil {
+		return resource.ActivityUnknown
+	}
+	return *percent
 }
 
 func rank(state string) int { return either(state == resource.Running, 1, 0) }
@@ -194,7 +209,7 @@ func (p *page) topGPUs(v TopView, room int) {
 	shown := v.gpus[:min(len(v.gpus), either(len(v.gpus) > room, max(1, room-1), room))]
 	for _, one := range shown {
 		g := *one.GPU
-		t.add(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text(g.Model.Name), utilizationCell(g), text(clockCell(g)), lockCell(v.StatusView, g), text(drawWords(g)),
+		t.add(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text(g.Model.Name), utilizationCell(g.UtilizationPercent), text(clockCell(g)), lockCell(v.StatusView, g), text(drawWords(g)),
 			text(temperatureWords(g)), p.gpuMemoryCell(g), text(fmt.Sprint(len(g.Processes))), text(fmt.Sprint(one.sessions)))
 	}
 	p.table(t)
@@ -209,12 +224,12 @@ func (p *page) topGPUs(v TopView, room int) {
 	}
 }
 
-// utilizationCell is empty where the driver does not report it, as in MIG mode.
-func utilizationCell(g resource.GPU) line {
-	if g.UtilizationPercent == nil {
+// utilizationCell is empty where the driver does not report it, as of a GPU in MIG mode.
+func utilizationCell(percent *int) line {
+	if percent == nil {
 		return nil
 	}
-	return text(fmt.Sprintf("%d %%", *g.UtilizationPercent))
+	return text(fmt.Sprintf("%d %%", *percent))
 }
 
 // gaugedFrom is the width of a screen, in columns, with room for wide gauges, and those of GPUs.
@@ -268,13 +283,13 @@ func (s Style) gauge(part float64) line {
 }
 
 func (p *page) topSessions(v TopView, rows []topRow) {
-	t := &table{gap: 2, columns: slices.Concat([]column{{}}, textColumns("SESSION", "TARGET", "GPU", "STATE"), figureColumns("MEMORY", "PEAK"),
+	t := &table{gap: 2, columns: slices.Concat([]column{{}}, textColumns("SESSION", "TARGET", "GPU", "STATE"), figureColumns("UTIL", "MEMORY", "PEAK"),
 		textColumns("HISTORY"), figureColumns("PROC"), textColumns("LEFT"), proseColumn("")),
-		spare: []string{"LEFT", "GPU", "PROC", "HISTORY", "PEAK", "TARGET"}}
+		spare: []string{"LEFT", "GPU", "PROC", "TARGET", "HISTORY", "PEAK", "UTIL"}}
 	for _, r := range rows {
 		chosen := v.Selected != nil && *v.Selected == r.Address && v.Height > 0
 		t.add(text(either(chosen, ">", "")), inked(either(chosen, strong, plain), r.Address.Short()), text(r.Target.ShortName()),
-			text(strings.TrimPrefix(words.GPUs(v.Live, r.Session), "GPU ")), stateCell(r.state), p.memoryCell(r), peakCell(r.use),
+			text(strings.TrimPrefix(words.GPUs(v.Live, r.Session), "GPU ")), stateCell(r.state), utilizationCell(r.busy), p.memoryCell(r), peakCell(r.use),
 			text(p.spark(v.History[r.Address], r.limit(), p.historyWidth())), text(fmt.Sprint(len(r.programs))), v.fleet.leftCell(*r.PriorSession), p.driftCell(r.state, v.fleet.drift[r.Address]))
 	}
 	p.table(t)
@@ -322,6 +337,7 @@ func (p *page) topDetail(v TopView, r topRow) {
 	t := &table{indent: 2, columns: []column{{}, {prose: true}}}
 	t.fact("target", r.Target.Name+", "+mib(r.Target.MemoryMiB))
 	t.fact("on", words.GPUs(v.Live, r.Session)+given(r.PlaceWords(), ", "+r.PlaceWords()))
+	t.add(inked(dim, "utilization"), utilizationCell(r.busy))
 	t.add(inked(dim, "memory"), join(p.memoryCell(r), text(given(r.use.PeakMiB, ", peak "+mib(r.use.PeakMiB)))))
 	t.fact("history", strings.TrimLeft(p.spark(v.History[r.Address], r.limit(), p.width()-16), " "))
 	t.fact("ran out", given(r.use.RanOut(), prose.Count(r.use.RanOut(), "time")+" of memory"))

@@ -30,6 +30,7 @@ func busy() TopView {
 	v, s := topOf(w, 18), w.status()
 	s.Used = map[resource.Address]resource.Use{resource.Nth("worker", 0): {NowBytes: 2400 << 20, PeakMiB: 5900}, resource.Nth("worker", 2): {NowBytes: 6144 << 20, PeakMiB: 6144, OutOfMemory: 1},
 		resource.Nth("worker", 3): {}}
+	s.Busy = map[resource.Address]int{resource.Nth("worker", 0): 7, resource.Nth("worker", 2): 93, resource.Nth("worker", 3): 0}
 	v.Update(s, v.At)
 	v.History = map[resource.Address][]int64{resource.Nth("worker", 0): {0, 1 << 20, 900 << 20, 3000 << 20, 6144 << 20}}
 	return v
@@ -91,7 +92,7 @@ func TestTopSelected(t *testing.T) {
 
 // TestTopOrder: what needs attention comes first, and the filter finds any cell.
 func TestTopOrder(t *testing.T) {
-	for order, want := range map[TopOrder]string{BySession: "0123456", ByMemory: "2013456", ByPeak: "2013456", ByProcesses: "2013456", ByState: "5012346"} {
+	for order, want := range map[TopOrder]string{BySession: "0123456", ByMemory: "2013456", ByPeak: "2013456", ByUtilization: "2031456", ByProcesses: "2013456", ByState: "5012346"} {
 		v := busy()
 		v.Order = order
 		got := ""

@@ -23,7 +23,7 @@ func (f fleet) topGPU(one topGPU) public.TopGPU {
 }
 
 func topSession(r topRow) public.TopSession {
-	out := public.TopSession{Address: r.Address.String(), Name: r.Address.Short(), Host: r.Slice.Host, State: r.state, LimitBytes: int(r.limit()),
+	out := public.TopSession{Address: r.Address.String(), Name: r.Address.Short(), Host: r.Slice.Host, State: r.state, Utilization: r.busy, LimitBytes: int(r.limit()),
 		PeakMiB: r.use.PeakMiB, OutOfMemory: r.use.OutOfMemory, Processes: each(r.programs, func(p resource.Process) public.TopProcess {
 			return public.TopProcess{PID: p.PID, Name: p.Name, MemoryMiB: p.MemoryMiB}
 		})}

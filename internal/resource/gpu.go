@@ -105,6 +105,15 @@ type GPU struct {
 	Degraded []Degradation `json:"degraded,omitempty"` // what the driver does not offer; its fields above are zero
 }
 
+// GPUInstance is a GPU instance of MIG.
+type GPUInstance struct {
+	GPU string `json:"gpu"` // UUID
+	ID  int    `json:"id"`
+}
+
+// ActivityUnknown is how busy a GPU instance is of which the driver does not say it.
+const ActivityUnknown = -1
+
 // ClockSample is one reading of the SM clock.
 type ClockSample struct {
 	MHz            int  `json:"mhz"`

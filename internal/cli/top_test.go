@@ -59,7 +59,7 @@ func TestTopKeys(t *testing.T) {
 		"g":                      {func(v render.TopView) bool { return v.AllGPUs }, false},
 		"g esc":                  {func(v render.TopView) bool { return !v.AllGPUs }, false},
 		"s":                      {func(v render.TopView) bool { return v.Order == render.ByMemory }, false},
-		"sssss r":                {func(v render.TopView) bool { return v.Order == render.BySession && v.Reverse }, false},
+		"ssssss r":               {func(v render.TopView) bool { return v.Order == render.BySession && v.Reverse }, false},
 		"/q-3":                   {func(v render.TopView) bool { return v.Typing && v.Filter == "q-3" }, false},
 		"/r-3 back back 4 enter": {func(v render.TopView) bool { return !v.Typing && v.Filter == "r4" }, false},
 		"/x back back esc":       {func(v render.TopView) bool { return !v.Typing && v.Filter == "" }, false},

@@ -93,7 +93,7 @@ func (f *finder) ours(s resource.PriorSession, has Recovered) (*project.Import, 
 		return nil, err
 	}
 	if s.Target.Key == "" { // no record has its target
-		whole, err := f.resolved(s.ID, s.Slice, s.Handle)
+		whole, err := f.resolved(s)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	if err := f.mayHave(made); err != nil {
 		return nil, err
 	}
-	session, err := f.resolved("", made.Slice, &made.Handle)
+	session, err := f.resolved(resource.PriorSession{Session: resource.Session{Slice: made.Slice}, Handle: &made.Handle})
 	if err != nil {
 		return nil, err
 	}
@@ -250,20 +250,21 @@ func (f *finder) onItsHost(host, gpu string) error {
 	return nil
 }
 
-// resolved is the session of the configuration in an existing slice. id is its ID on the
-// host; "" chooses one.
-func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Handle) (resource.Session, error) {
+// resolved is the session of the configuration in an existing slice or on a whole GPU, which a container has. Without an ID
+// one is chosen.
+func (f *finder) resolved(is resource.PriorSession) (resource.Session, error) {
 	request, diags := resolve.Request(f.wanted, f.live)
 	if diags.HasErrors() {
 		return resource.Session{}, inWords(diags)
 	}
-	slice = request.Sharing.On(slice)
-	id = cmp.Or(id, resolve.SessionID(f.wanted.Address, resource.RuntimeNamed(f.Machine.Hosts()[f.wanted.Host].NewRuntime()), f.Name(), f.prior, f.live))
+	slice := request.Sharing.On(is.Slice)
+	id := cmp.Or(is.ID, resolve.SessionID(f.wanted.Address, resource.RuntimeNamed(f.Machine.Hosts()[f.wanted.Host].NewRuntime()), f.Name(), f.prior, f.live))
 	w := f.wanted
-	begun := resource.PriorSession{Handle: handle, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice, Program: w.Program}}
+	begun := resource.PriorSession{Handle: is.Handle, Body: is.Body, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice, Program: w.Program}}
 	s, err := f.placed(plan.Fold(f.prior, plan.Adopt{Session: begun}, plan.Made{}))
 	if err == nil && s.Slice != slice {
-		err = fmt.Errorf("%s cannot have the slice at slot %d, %s: cosplay fit %s lists the slices that fit", f.wanted.Address, slice.Start, slice.Profile, f.wanted.Target.Key)
+		g, _ := f.live.GPU(slice.Host, slice.GPU)
+		err = fmt.Errorf("%s cannot have %s on GPU %d: cosplay fit %s lists what fits", f.wanted.Address, slice, g.Index, f.wanted.Target.Key)
 	}
 	return s, err
 }

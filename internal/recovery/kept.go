@@ -29,7 +29,7 @@ func (f *finder) kept(c *resource.Body, name, lineage string) (*project.Import, 
 	switch {
 	case why != "":
 	case slice == "":
-		found, err = f.wholeGPU(gpu, lineage)
+		found, err = f.wholeGPU(gpu, c, lineage)
 	default:
 		of := *f
 		of.id = slice
@@ -100,7 +100,7 @@ func given(host resource.Host, id string) (gpu resource.GPU, slice, why string) 
 }
 
 // wholeGPU imports a whole GPU for a container that has it.
-func (f *finder) wholeGPU(g resource.GPU, lineage string) (*project.Import, error) {
+func (f *finder) wholeGPU(g resource.GPU, c *resource.Body, lineage string) (*project.Import, error) {
 	host := f.wanted.Host
 	if err := f.onItsHost(host, g.UUID); err != nil {
 		return nil, err
@@ -111,8 +111,7 @@ func (f *finder) wholeGPU(g resource.GPU, lineage string) (*project.Import, erro
 	if page, _ := f.live.Page(host, g.UUID); len(page.Others(lineage)) > 0 {
 		return nil, fmt.Errorf("another project of cosplay holds GPU %d", g.Index)
 	}
-	slice := resource.Slice{Host: host, GPU: g.UUID}
-	session, err := f.resolved("", slice, nil)
+	session, err := f.resolved(resource.PriorSession{Session: resource.Session{Slice: resource.Slice{Host: host, GPU: g.UUID}}, Body: c})
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ check: build format-check ## what must pass before a commit: format, vet, lint, 
 
 	@$(MAKE) --no-print-directory check-node
 
-check-cross: build ## build and vet the client for a Mac, and run one without cgo
+check-cross: build ## build and vet the client for a Mac, run one without cgo, and compile the C code for arm64
 	@scripts/check-cross $(BIN)
 
 check-node: build ## vet, lint and tests of the driver for Kubernetes
@@ -157,9 +157,10 @@ bench: build ## measure speed; prints ratios and CPU times
 dist: ## build the archives and Debian packages of a release from the last commit, in dist
 	@scripts/dist dist $(VERSION)
 
+# KINDS leaves out parts of the release: see scripts/dist.
 dist-check: ## build a release, and the part for this machine once more in another folder; compare the bytes; check what is installed
 	@rm -rf bin/dist && mkdir -p bin/dist/tmp
-	@scripts/dist bin/dist/1 $(VERSION)
+	@scripts/dist bin/dist/1 $(VERSION) $(KINDS)
 	@TMPDIR=$(CURDIR)/bin/dist/tmp scripts/dist bin/dist/2 $(VERSION) $$($(GO) env GOARCH) >/dev/null
 	@cd bin/dist/1 && sha256sum --check --quiet ../2/SHA256SUMS && echo "Both builds have the same bytes."
 	@scripts/check-installed bin/dist/1 $(VERSION)

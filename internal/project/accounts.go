@@ -34,8 +34,9 @@ func (l *Fleet) accounts(prior resource.Prior, live resource.Live) accounts {
 	for i := range prior.Sessions {
 		s := &prior.Sessions[i]
 		_, counted := all.uses[s.Address]
-		if h, err := l.Host(s.Slice.Host); counted && err == nil && !l.Machine.Elsewhere(h) {
-			all.here = append(all.here, account{s, runtimes[s.Slice.Host][s.Runtime]})
+		in, open := runtimes[s.Slice.Host][s.Runtime]
+		if h, err := l.Host(s.Slice.Host); counted && open && err == nil && !l.Machine.Elsewhere(h) {
+			all.here = append(all.here, account{s, in})
 		}
 	}
 	return all

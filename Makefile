@@ -54,7 +54,7 @@ with_images = if ! timeout 10 docker version >/dev/null 2>&1 || ! scripts/test-i
 # The tests wait for processes and engines more than they compute, so more of them run
 # at once than there are processors. The time limit only ends a run that hangs: beside
 # other load the tests take several times as long as alone.
-TESTFLAGS := -timeout 60m -parallel $(shell expr 2 \* $$(nproc))
+TESTFLAGS := -timeout 60m -parallel $(shell expr 3 \* $$(nproc))
 
 test: build ## all tests
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) -count=1 ./...

@@ -44,6 +44,8 @@ func TestChaos(t *testing.T) {
 	}
 	if *chaosDocker {
 		needEngine(t)
+	} else {
+		t.Parallel()
 	}
 	stories := (*chaosRounds + chaosStory - 1) / chaosStory
 	fmt.Printf("chaos: seed %d, %d stories of %d rounds; one alone: make chaos ROUNDS=%d SEED=, the seed of its name\n", seed, stories, chaosStory, chaosStory)

@@ -42,6 +42,7 @@ session "part" {
 // agent has one of the answers, and of the functions that it does not call every tenth
 // is played.
 func TestEveryFunctionUnavailable(t *testing.T) {
+	t.Parallel()
 	var (
 		all     = os.Getenv("COSPLAY_SWEEP") == "all"
 		counts  = map[string]int{}

@@ -60,12 +60,10 @@ test: build ## all tests
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) -count=1 ./...
 	@cd node && CGO_ENABLED=0 $(GO) test -count=1 ./...
 
-# The packages whose goroutines share data, and those of the C code. RACED=1 leaves them to make race and make sanitize,
-# whose runs of their tests prove all that one without the detector and the sanitizers does.
+# The packages whose goroutines share data. RACED=1 leaves them to make race, whose
+# run of their tests proves all that one without the detector does.
 RACE := ./internal/agent ./internal/apply ./internal/durable ./internal/initd/sshd ./internal/ledger \
 	./internal/observe ./internal/plan ./internal/project ./internal/recovery ./internal/runtime/... ./internal/selftest ./internal/worldtest
-
-C_TESTED := ./internal/sim ./internal/disguise/...
 
 # Without the option, each process of the detector waits a second before it ends.
 race: lib ## the tests of the packages with goroutines, with the race detector
@@ -75,7 +73,7 @@ race: lib ## the tests of the packages with goroutines, with the race detector
 # themselves, or use another libc, cannot run with it.
 INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc|TestTorch
 libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
-c_tests = $(GO) test $(TESTFLAGS) -count=1 -vet=off $(C_TESTED)
+c_tests = $(GO) test $(TESTFLAGS) -count=1 -vet=off ./internal/sim ./internal/disguise/...
 built = $(MAKE) -s -j $(shell nproc) -C driver
 
 sanitize: lib ## the tests of the C code, with the sanitizers of undefined behavior and of addresses
@@ -105,12 +103,12 @@ check: build format-check ## what must pass before a commit: format, vet, lint, 
 	$(GO) vet ./...
 	@$(MAKE) --no-print-directory lint
 	@scripts/check-cross $(BIN) >bin/check-cross.log 2>&1 & cross=$$!; $(with_judge); $(with_images); \
-	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE) $(C_TESTED))",cat)); status=$$?; \
+	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat)); status=$$?; \
 	  wait $$cross || status=1; cat bin/check-cross.log; exit $$status
 
 	@$(MAKE) --no-print-directory check-node
 
-check-cross: build ## build and vet the client for a Mac, run one without cgo, and compile the C code for arm64
+check-cross: build ## build and vet the client for a Mac, and run one without cgo
 	@scripts/check-cross $(BIN)
 
 check-node: build ## vet, lint and tests of the driver for Kubernetes
@@ -159,10 +157,9 @@ bench: build ## measure speed; prints ratios and CPU times
 dist: ## build the archives and Debian packages of a release from the last commit, in dist
 	@scripts/dist dist $(VERSION)
 
-# KINDS leaves out parts of the release: see scripts/dist.
 dist-check: ## build a release, and the part for this machine once more in another folder; compare the bytes; check what is installed
 	@rm -rf bin/dist && mkdir -p bin/dist/tmp
-	@scripts/dist bin/dist/1 $(VERSION) $(KINDS)
+	@scripts/dist bin/dist/1 $(VERSION)
 	@TMPDIR=$(CURDIR)/bin/dist/tmp scripts/dist bin/dist/2 $(VERSION) $$($(GO) env GOARCH) >/dev/null
 	@cd bin/dist/1 && sha256sum --check --quiet ../2/SHA256SUMS && echo "Both builds have the same bytes."
 	@scripts/check-installed bin/dist/1 $(VERSION)

@@ -31,7 +31,7 @@ type TopView struct {
 	fleet fleet
 	tally statusTally
 	all   []topRow // as the state has them
-	gpus  []topGPU
+	gpus  []gpuLine
 }
 
 // Update shows another reading. What follows from the hosts is not computed again where they were not read again: that
@@ -67,7 +67,7 @@ func (v *TopView) arrange() {
 	for _, h := range v.Live.Hosts {
 		for i := range h.GPUs {
 			g := &h.GPUs[i]
-			v.gpus = append(v.gpus, topGPU{g, sessions[resource.GPUKey{Host: h.Name, UUID: g.UUID}]})
+			v.gpus = append(v.gpus, gpuLine{g, sessions[resource.GPUKey{Host: h.Name, UUID: g.UUID}]})
 		}
 	}
 }
@@ -99,8 +99,8 @@ type topRow struct {
 	state    string
 }
 
-// topGPU is a GPU of the table.
-type topGPU struct {
+// gpuLine is a GPU of the table.
+type gpuLine struct {
 	*resource.GPU
 	sessions int
 }

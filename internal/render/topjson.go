@@ -12,7 +12,7 @@ func (v TopView) data() any {
 		GPUs: each(v.gpus, v.fleet.topGPU), Sessions: each(v.rows(), topSession)}
 }
 
-func (f fleet) topGPU(one topGPU) public.TopGPU {
+func (f fleet) topGPU(one gpuLine) public.TopGPU {
 	g := *one.GPU
 	out := public.TopGPU{Host: g.Host, UUID: g.UUID, Index: g.Index, Utilization: g.UtilizationPercent, SMClockMHz: g.SMClockMHz, PowerDrawW: watts(g.DrawMW),
 		PowerLimitW: watts(g.PowerMW), Temperature: g.TemperatureC, MemoryUsed: g.MemoryUsedMiB, MemoryMiB: g.Model.MemoryMiB, Processes: len(g.Processes)}

@@ -50,6 +50,7 @@ type invocation struct {
 	stdout, stderr     io.Writer   // as they were given, for programs that write to them themselves
 	unread             func() bool // reports whether the reader of standard output has closed it
 	chdir, file, state string
+	called             string            // the folder in which cosplay was called; "" with --chdir
 	given              []project.Given   // values of variables
 	variables          []config.Variable // of the project, once it is open
 	asks               bool              // people at a terminal for values of variables
@@ -214,6 +215,7 @@ func (inv *invocation) root() *cobra.Command {
 func (inv *invocation) changeFolder(cmd *cobra.Command, args []string) error {
 	if inv.chdir == "" {
 		inv.chdir = inv.detachedFolder(cmd, args)
+		inv.called, _ = os.Getwd()
 	}
 	if inv.chdir == "" {
 		return nil

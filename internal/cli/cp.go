@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"cosplay/internal/interrupt"
+	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
@@ -145,14 +146,14 @@ func (c *copying) end(ctx context.Context, word string) (transfer.End, error) {
 		return transfer.End{Name: word}, nil
 	}
 	if !inSession {
-		full, err := filepath.Abs(path)
+		full, err := c.here(path)
 		return transfer.End{Side: transfer.Files{}, Path: transfer.Clean(archive.PreserveTrailingDotOrSeparator(full, path)), Name: path}, err
 	}
 	end, known := c.sessions[name]
 	if !known {
 		in, err := c.enter(ctx, name, false)
 		if err != nil {
-			return end, meantFile(err, word)
+			return end, c.meant(err, word, name)
 		}
 		copier, err := in.copier(ctx)
 		if err != nil {
@@ -165,12 +166,24 @@ func (c *copying) end(ctx context.Context, word string) (transfer.End, error) {
 	return end, nil
 }
 
-// meantFile adds how to name a file of this machine whose name has a colon.
-func meantFile(err error, word string) error {
-	if _, missing := os.Lstat(word); missing != nil {
-		return err
+// here is the full path of a file of this machine. The project of a detached session is in another folder than the user.
+func (c *copying) here(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.called, path)
 	}
-	return prose.Advice{What: err.Error(), Fix: "for the file of this machine, write ./" + word, Cause: err}
+	return filepath.Abs(path)
+}
+
+// meant adds how to name a file of this machine whose name has a colon, or to reach a second detached session.
+func (c *copying) meant(err error, word, name string) error {
+	file, _ := c.here(word)
+	if _, missing := os.Lstat(file); missing == nil {
+		return prose.Advice{What: err.Error(), Fix: "for the file of this machine, write ./" + word, Cause: err}
+	}
+	if c.chdir != "" && c.called != "" && project.FolderOf(name) != "" {
+		return prose.Advice{What: name + " is another detached session, and cp reaches one", Fix: "copy an archive: cosplay cp SOURCE - | cosplay cp - DESTINATION", Cause: err}
+	}
+	return err
 }
 
 // splitPath separates the name of a session from the path in it. As with docker cp and scp, a path that begins with a dot, or

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,11 +71,28 @@ func (inv *invocation) bare() bool {
 
 // detachedFolder is the folder of the detached session that the arguments of a command name; "" if they name none.
 func (inv *invocation) detachedFolder(cmd *cobra.Command, args []string) string {
-	takes := []string{"SESSION", "DETACHED"}
-	if len(args) == 0 || cmd.ArgsLenAtDash() == 0 || !slices.Contains(takes, wordAt(cmd, 0)) || !inv.bare() {
-		return ""
+	for _, name := range namedSessions(cmd, args) {
+		if dir := project.FolderOf(name); dir != "" && inv.bare() {
+			return dir
+		}
 	}
-	return project.FolderOf(args[0])
+	return ""
+}
+
+// namedSessions are those that the arguments of a command name, as far as one can be detached: the first, or those of paths.
+func namedSessions(cmd *cobra.Command, args []string) (names []string) {
+	switch wordAt(cmd, 0) {
+	case "SESSION", "DETACHED":
+		if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+			return args[:1]
+		}
+	case "SOURCE":
+		for _, word := range args {
+			name, _, _ := splitPath(word)
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // maybeDetached accepts the name of a detached session, and no other argument.

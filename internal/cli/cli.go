@@ -214,11 +214,12 @@ func (inv *invocation) root() *cobra.Command {
 // changeFolder obeys --chdir, and goes to the folder of a detached session that is named.
 func (inv *invocation) changeFolder(cmd *cobra.Command, args []string) error {
 	if inv.chdir == "" {
-		inv.chdir = inv.detachedFolder(cmd, args)
 		inv.called, _ = os.Getwd()
-	}
-	if inv.chdir == "" {
-		return nil
+		folder, err := inv.detachedFolder(cmd, args)
+		if folder == "" {
+			return err
+		}
+		inv.chdir = folder
 	}
 	err := os.Chdir(inv.chdir)
 	switch {

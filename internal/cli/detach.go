@@ -69,14 +69,28 @@ func (inv *invocation) bare() bool {
 	return inv.chdir+inv.file+inv.state == "" && os.IsNotExist(err) && emptyFolder() == nil
 }
 
-// detachedFolder is the folder of the detached session that the arguments of a command name; "" if they name none.
-func (inv *invocation) detachedFolder(cmd *cobra.Command, args []string) string {
-	for _, name := range namedSessions(cmd, args) {
-		if dir := project.FolderOf(name); dir != "" && inv.bare() {
-			return dir
+// detachedFolder is the folder of the detached session that the arguments of a command name; "" if they name none, and an
+// error if the names can be no other's.
+func (inv *invocation) detachedFolder(cmd *cobra.Command, args []string) (string, error) {
+	names := namedSessions(cmd, args)
+	if len(names) == 0 || !inv.bare() {
+		return "", nil
+	}
+	for _, name := range names {
+		if dir := project.FolderOf(name); dir != "" {
+			return dir, nil
 		}
 	}
-	return ""
+	if known := project.DetachedNames(); len(known) > 0 {
+		return "", notDetached(names[0], known)
+	}
+	return "", nil
+}
+
+// notDetached is the error about a name that no detached session has.
+func notDetached(name string, known []string) error {
+	return fmt.Errorf("cosplay run --detach has created no session %s. Those that exist: %s. For a project: --chdir FOLDER",
+		terminal.ShellWord(name), cmp.Or(prose.And(known), "there is none"))
 }
 
 // namedSessions are those that the arguments of a command name, as far as one can be detached: the first, or those of paths.
@@ -88,8 +102,9 @@ func namedSessions(cmd *cobra.Command, args []string) (names []string) {
 		}
 	case "SOURCE":
 		for _, word := range args {
-			name, _, _ := splitPath(word)
-			names = append(names, name)
+			if name, _, inSession := splitPath(word); inSession && name != "" {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
@@ -98,11 +113,10 @@ func namedSessions(cmd *cobra.Command, args []string) (names []string) {
 // maybeDetached accepts the name of a detached session, and no other argument.
 func (inv *invocation) maybeDetached(cmd *cobra.Command, args []string) error {
 	switch {
-	case len(args) == 1 && inv.detachedFolder(cmd, args) != "":
+	case len(args) == 1 && inv.bare() && project.FolderOf(args[0]) != "":
 		return nil
 	case len(args) == 1 && inv.bare():
-		known := cmp.Or(prose.And(project.DetachedNames()), "there is none")
-		return fmt.Errorf("cosplay run --detach has created no session %s. Those that exist: %s. For a project: cosplay destroy --chdir FOLDER", terminal.ShellWord(args[0]), known)
+		return notDetached(args[0], project.DetachedNames())
 	}
 	return noArgs(cmd, args)
 }

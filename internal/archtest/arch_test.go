@@ -52,6 +52,7 @@ var reads = map[string]string{
 	"internal/initd/scp":            "its own container",
 	"internal/initd/sshd":           "its own container",
 	"internal/inside":               "the files of a session; what the kernel shows of the GPUs",
+	"internal/fullscreen":           "the terminal",
 	"internal/interrupt":            "signals",
 	"internal/ledger":               "the ledger of a host",
 	"internal/machine":              "who runs cosplay, and their ssh keys; which session folders exist",

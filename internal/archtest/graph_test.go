@@ -23,7 +23,7 @@ type group struct {
 // groups are all packages. Each may import its own list, and no other package of the module.
 var groups = []group{
 	{name: "values", packages: []string{"internal/checksum", "internal/pattern", "internal/prose", "internal/public", "internal/resource"}, inner: true, pure: true},
-	{name: "tools", packages: []string{"driver", "internal/durable", "internal/interrupt", "internal/proc", "internal/shared", "internal/terminal"}, inner: true},
+	{name: "tools", packages: []string{"driver", "internal/durable", "internal/fullscreen", "internal/interrupt", "internal/proc", "internal/shared", "internal/terminal"}, inner: true},
 	{name: "decisions", packages: []string{"catalog", "internal/capacity", "internal/config", "internal/diff", "internal/disguise/verify", "internal/findings", "internal/fit", "internal/gpucosplay", "internal/hostfile", "internal/kubernetes", "internal/place", "internal/plan",
 		"internal/preflight", "internal/resolve", "internal/salvage", "internal/verdict", "internal/words"}, inner: true, pure: true, imports: []string{"values"}},
 	{name: "records", packages: []string{"internal/ledger", "internal/state"}, imports: []string{"values", "tools"}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/fullscreen"
 	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
@@ -138,10 +139,10 @@ func (inv *invocation) readings() (func(context.Context) (render.StatusView, err
 // guardCommand is the process that restores the terminal of a live table that was killed.
 func guardCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    interrupt.GuardCommand,
+		Use:    fullscreen.GuardCommand,
 		Short:  "Restore the terminal after another process",
 		Hidden: true,
 		Args:   noArgs,
-		RunE:   func(*cobra.Command, []string) error { return interrupt.ServeGuard() },
+		RunE:   func(*cobra.Command, []string) error { return fullscreen.ServeGuard() },
 	}
 }

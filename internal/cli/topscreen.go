@@ -10,7 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cosplay/internal/interrupt"
+	"cosplay/internal/fullscreen"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
@@ -54,7 +54,7 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 		defer func() { _ = tty.Close() }()
 		keys = tty
 	}
-	release, err := interrupt.GuardTerminal()
+	release, err := fullscreen.Guard()
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package interrupt
+package fullscreen
 
 import "golang.org/x/sys/unix"
 

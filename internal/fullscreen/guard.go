@@ -1,4 +1,5 @@
-package interrupt
+// Package fullscreen is the whole of a terminal for a while: it is as before afterwards, also if the process is killed.
+package fullscreen
 
 import (
 	"fmt"
@@ -16,9 +17,9 @@ const GuardCommand = "guard-terminal"
 // restored is what a guard writes: it ends a paste mode, shows the cursor, and leaves the alternate screen and colours.
 const restored = "\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m"
 
-// GuardTerminal starts a process that restores the terminal if this process ends before it calls release, as after kill -9.
+// Guard starts a process that restores the terminal if this process ends before it calls release, as after kill -9.
 // Without a terminal that can be opened there is no guard, and no error.
-func GuardTerminal() (release func(), err error) {
+func Guard() (release func(), err error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return func() {}, nil

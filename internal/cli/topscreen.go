@@ -23,28 +23,36 @@ type topModel struct {
 	interval time.Duration
 	read     func(context.Context) (render.StatusView, error)
 	ctx      context.Context
-	screen   string // as it was drawn last: not every message changes it
+	screen   surface
+}
+
+// surface is what a live table is drawn on. Bubble Tea's renderer keeps two megabytes of cells and reads them all for
+// each changed letter, which is more than a reading may cost.
+type surface interface {
+	Draw(text string) error
+	Size() (columns, lines int)
+	Forget()
+	Suspend() error
+	ClosePanicking()
 }
 
 // historyKept is the number of readings of each session that are kept: those of a wide screen.
 const historyKept = 240
 
-// drawsPerSecond is how often the screen is drawn at most. Each time costs, also where nothing has changed.
-const drawsPerSecond = 10
-
-// Messages of the model: a reading, and the time for the next one.
+// Messages of the model: a reading, the time for the next one, and a terminal on which everything has to be drawn again.
 type (
 	topRead struct {
 		view render.StatusView
 		at   time.Time
 		err  error
 	}
-	topDue struct{}
+	topDue     struct{}
+	topChanged struct{}
 )
 
 // topScreen shows a live table until the user quits or a signal ends it. The terminal is then as before, also if this
 // process is killed.
-func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.TopView, read func(context.Context) (render.StatusView, error)) error {
+func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.TopView, read func(context.Context) (render.StatusView, error)) (err error) {
 	keys := os.Stdin
 	if !isTerminal(keys) {
 		tty, err := os.Open("/dev/tty")
@@ -54,11 +62,11 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 		defer func() { _ = tty.Close() }()
 		keys = tty
 	}
-	release, err := fullscreen.Guard()
+	screen, err := fullscreen.Open(keys, inv.stdout.(fullscreen.Terminal))
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer func() { err = errors.Join(err, screen.Close()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer func() { // a reading that hangs is not waited for
 		stop()
@@ -67,9 +75,14 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 		}
 	}()
 	view.History = map[resource.Address][]int64{}
-	m := topModel{view: view, style: inv.style(inv.Out), interval: o.interval, read: read, ctx: ctx}
+	m := topModel{view: view, style: inv.style(inv.Out), interval: o.interval, read: read, ctx: ctx, screen: screen}
 	m.remember()
-	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(inv.stdout), tea.WithoutSignalHandler(), tea.WithFPS(drawsPerSecond)).Run()
+	if err := m.draw(); err != nil {
+		return err
+	}
+	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithoutRenderer(), tea.WithFPS(1), tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
+	defer fullscreen.Changed(func() { program.Send(topChanged{}) })()
+	_, err = program.Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return exit(exitInterrupted)
 	}
@@ -85,6 +98,7 @@ func (m topModel) wait() tea.Cmd {
 
 // next reads while keys are answered: a driver can hang.
 func (m topModel) next() tea.Msg {
+	defer m.screen.ClosePanicking()
 	view, err := m.read(m.ctx)
 	return topRead{view, time.Now(), err}
 }
@@ -103,17 +117,21 @@ func (m topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 			m.remember()
 		}
 		next = m.wait()
-	case tea.WindowSizeMsg:
-		m.style.Width, m.view.Height = message.Width, message.Height
+	case topChanged:
+		m.screen.Forget()
 	case tea.KeyPressMsg:
 		next = m.pressed(message)
 	default:
 		return m, nil
 	}
-	if m.view.Height > 0 { // the terminal has said how large it is
-		m.screen = render.TopScreen(m.style, m.view)
-	}
+	_ = m.draw() // without a terminal there will be no keys, which ends it
 	return m, next
+}
+
+// draw shows the view.
+func (m *topModel) draw() error {
+	m.style.Width, m.view.Height = m.screen.Size()
+	return m.screen.Draw(render.TopScreen(m.style, m.view))
 }
 
 // remember adds the last reading to the history.
@@ -124,12 +142,8 @@ func (m topModel) remember() {
 	}
 }
 
-// View is the screen.
-func (m topModel) View() tea.View {
-	v := tea.NewView(m.screen)
-	v.AltScreen = true
-	return v
-}
+// View is empty: see surface.
+func (m topModel) View() tea.View { return tea.View{} }
 
 func (m *topModel) pressed(key tea.KeyPressMsg) tea.Cmd {
 	v := &m.view
@@ -141,7 +155,7 @@ func (m *topModel) pressed(key tea.KeyPressMsg) tea.Cmd {
 	case "q", "ctrl+c":
 		return tea.Quit
 	case "ctrl+z":
-		return tea.Suspend
+		_ = m.screen.Suspend()
 	case "esc":
 		switch {
 		case v.Detail || v.AllGPUs:

@@ -14,12 +14,9 @@ import (
 // GuardCommand is the command that serves as a guard: it calls ServeGuard.
 const GuardCommand = "guard-terminal"
 
-// restored is what a guard writes: it ends a paste mode, shows the cursor, and leaves the alternate screen and colours.
-const restored = "\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m"
-
-// Guard starts a process that restores the terminal if this process ends before it calls release, as after kill -9.
+// guard starts a process that restores the terminal if this process ends before it calls release, as after kill -9.
 // Without a terminal that can be opened there is no guard, and no error.
-func Guard() (release func(), err error) {
+func guard() (release func(), err error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return func() {}, nil
@@ -29,27 +26,27 @@ func Guard() (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cosplay binary to guard the terminal: %w", err)
 	}
-	guard := exec.Command(self, GuardCommand)
-	guard.ExtraFiles = []*os.File{tty}
-	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signal for this process or its terminal ends it
-	alive, err := guard.StdinPipe()
+	command := exec.Command(self, GuardCommand)
+	command.ExtraFiles = []*os.File{tty}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signal for this process or its terminal ends it
+	alive, err := command.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	ready, err := guard.StdoutPipe()
+	ready, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := guard.Start(); err != nil {
+	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("guarding the terminal: %w", err)
 	}
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
-		return nil, fmt.Errorf("guarding the terminal: %w", guard.Wait())
+		return nil, fmt.Errorf("guarding the terminal: %w", command.Wait())
 	}
 	return func() {
 		_, _ = alive.Write([]byte{1})
 		_ = alive.Close()
-		_ = guard.Wait()
+		_ = command.Wait()
 	}, nil
 }
 

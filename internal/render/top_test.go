@@ -54,7 +54,10 @@ func topScreens() []screen {
 		{"top-once", func(w io.Writer, s Style) { Show(w, s, busy()) }}}
 }
 
-// TestTopScreen: at every size a screen has as many lines as the terminal, and none is wider.
+var colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// TestTopScreen: at every size a screen has as many lines as the terminal, none is wider, and the colours of one end with it:
+// a line can be drawn alone.
 func TestTopScreen(t *testing.T) {
 	views := map[string]TopView{"busy": busy(), "many": topOf(wide(24, 20).applied(), 0), "empty": topOf((&world{}).host("lab", "l40s"), 0), "mixed": topOf(mixed().applied(), 0)}
 	for name, v := range views {
@@ -69,6 +72,11 @@ func TestTopScreen(t *testing.T) {
 					for _, line := range lines {
 						if columns(line) > width && v.Height > 3 {
 							t.Errorf("%s at %d x %d: a line has %d columns: %s", name, width, v.Height, columns(line), line)
+						}
+					}
+					for line := range strings.SplitSeq(TopScreen(Style{Width: width, Color: true}, v), "\n") {
+						if inks := colour.FindAllString(line, -1); len(inks) > 0 && !slices.Contains([]string{"\x1b[0m", "\x1b[22m", "\x1b[0;22m"}, inks[len(inks)-1]) {
+							t.Errorf("%s at %d x %d: the colours of a line do not end: %q", name, width, v.Height, line)
 						}
 					}
 				}

@@ -74,7 +74,7 @@ func (o topOptions) run(ctx context.Context, inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	view.Update(first, time.Now())
+	view.Update(first)
 	switch {
 	case inv.json:
 		return inv.topLines(ctx, o, view, read)
@@ -85,7 +85,7 @@ func (o topOptions) run(ctx context.Context, inv *invocation) error {
 }
 
 // topLines writes a line for each reading until a signal, or until no program reads them.
-func (inv *invocation) topLines(ctx context.Context, o topOptions, view render.TopView, read func(context.Context) (render.StatusView, error)) error {
+func (inv *invocation) topLines(ctx context.Context, o topOptions, view render.TopView, read topReader) error {
 	for {
 		if err := render.JSONLine(inv.Out, view); err != nil || o.once || inv.unread() {
 			return err
@@ -102,37 +102,41 @@ func (inv *invocation) topLines(ctx context.Context, o topOptions, view render.T
 		if err != nil {
 			return err
 		}
-		view.Update(now, time.Now())
+		view.Update(now)
 	}
 }
 
-// readings reads the project again with each call; in a folder without one, this machine.
-func (inv *invocation) readings() (func(context.Context) (render.StatusView, error), error) {
+// topReader reads again with each call.
+type topReader func(context.Context) (render.TopReading, error)
+
+// readings reads the project; in a folder without one, this machine.
+func (inv *invocation) readings() (topReader, error) {
 	p, err := inv.open(forHosts)
 	if none, is := errors.AsType[*project.NoConfigError](err); is && none.Bare {
-		return func(ctx context.Context) (render.StatusView, error) {
+		return func(ctx context.Context) (render.TopReading, error) {
 			view, err := inv.machineView(ctx)
 			if err == nil {
 				err = view.Unread
 			}
-			return view.StatusView, err
+			now := time.Now()
+			return render.TopReading{StatusView: view.StatusView, TopTimes: render.TopTimes{At: now, GPUsAt: now, AllAt: now}}, err
 		}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	feed, last := project.Feed{Project: p.Project}, render.StatusView{}
-	return func(ctx context.Context) (render.StatusView, error) {
+	return func(ctx context.Context) (render.TopReading, error) {
 		r, err := feed.Next(ctx)
 		if err != nil {
-			return last, err
+			return render.TopReading{}, err
 		}
 		if r.Full {
 			last = inv.hostsView(p.Project, r.Prior, r.Live)
 			last.Ends, last.Drift = r.Ends, r.Plan.Diff.Drift
 		}
 		last.Live, last.Used, last.Busy, last.Now = r.Live, r.Used, r.Busy, project.Now()
-		return last, nil
+		return render.TopReading{StatusView: last, Changed: r.Changed, TopTimes: render.TopTimes{At: time.Now(), GPUsAt: r.GPUsAt, AllAt: r.AllAt}}, nil
 	}, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -45,8 +44,8 @@ func newTop() topModel {
 	for i := range 5 {
 		s.Prior.Sessions = append(s.Prior.Sessions, resource.PriorSession{Session: resource.Session{Address: resource.Nth("worker", i)}})
 	}
-	m := topModel{view: render.TopView{Order: render.BySession, History: map[resource.Address][]int64{}}, ctx: context.Background(), screen: new(paper)}
-	m.view.Update(s, time.Time{})
+	m := topModel{view: render.TopView{Order: render.BySession}, ctx: context.Background(), screen: new(paper)}
+	m.view.Update(render.TopReading{StatusView: s})
 	return m
 }
 
@@ -101,7 +100,7 @@ func TestTopProblem(t *testing.T) {
 	if text := m.(topModel).screen.(*paper).text; next == nil || !strings.Contains(text, "no answer") || !strings.Contains(text, "worker-4") {
 		t.Errorf("%s", text)
 	}
-	m, _ = m.Update(topRead{view: m.(topModel).view.StatusView})
+	m, _ = m.Update(topRead{TopReading: render.TopReading{StatusView: m.(topModel).view.StatusView}})
 	if text := m.(topModel).screen.(*paper).text; strings.Contains(text, "no answer") {
 		t.Errorf("%s", text)
 	}

@@ -13,7 +13,6 @@ import (
 	"cosplay/internal/fullscreen"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
-	"cosplay/internal/resource"
 )
 
 // topModel is a live table on a full screen.
@@ -21,7 +20,7 @@ type topModel struct {
 	view     render.TopView
 	style    render.Style
 	interval time.Duration
-	read     func(context.Context) (render.StatusView, error)
+	read     topReader
 	ctx      context.Context
 	screen   surface
 }
@@ -36,15 +35,11 @@ type surface interface {
 	ClosePanicking()
 }
 
-// historyKept is the number of readings of each session that are kept: those of a wide screen.
-const historyKept = 240
-
 // Messages of the model: a reading, the time for the next one, and a terminal on which everything has to be drawn again.
 type (
 	topRead struct {
-		view render.StatusView
-		at   time.Time
-		err  error
+		render.TopReading
+		err error
 	}
 	topDue     struct{}
 	topChanged struct{}
@@ -52,7 +47,7 @@ type (
 
 // topScreen shows a live table until the user quits or a signal ends it. The terminal is then as before, also if this
 // process is killed.
-func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.TopView, read func(context.Context) (render.StatusView, error)) (err error) {
+func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.TopView, read topReader) (err error) {
 	keys := os.Stdin
 	if !isTerminal(keys) {
 		tty, err := os.Open("/dev/tty")
@@ -74,9 +69,7 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 			p.Machine.Abandon()
 		}
 	}()
-	view.History = map[resource.Address][]int64{}
 	m := topModel{view: view, style: inv.style(inv.Out), interval: o.interval, read: read, ctx: ctx, screen: screen}
-	m.remember()
 	if err := m.draw(); err != nil {
 		return err
 	}
@@ -99,8 +92,8 @@ func (m topModel) wait() tea.Cmd {
 // next reads while keys are answered: a driver can hang.
 func (m topModel) next() tea.Msg {
 	defer m.screen.ClosePanicking()
-	view, err := m.read(m.ctx)
-	return topRead{view, time.Now(), err}
+	r, err := m.read(m.ctx)
+	return topRead{r, err}
 }
 
 // Update is what a message changes.
@@ -113,8 +106,7 @@ func (m topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		if message.err != nil {
 			m.view.Problem = prose.Stop(message.err.Error())
 		} else {
-			m.view.Update(message.view, message.at)
-			m.remember()
+			m.view.Update(message.TopReading)
 		}
 		next = m.wait()
 	case topChanged:
@@ -132,14 +124,6 @@ func (m topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 func (m *topModel) draw() error {
 	m.style.Width, m.view.Height = m.screen.Size()
 	return m.screen.Draw(render.TopScreen(m.style, m.view))
-}
-
-// remember adds the last reading to the history.
-func (m topModel) remember() {
-	for a, use := range m.view.Used {
-		kept := append(m.view.History[a], use.NowBytes)
-		m.view.History[a] = kept[max(0, len(kept)-historyKept):]
-	}
 }
 
 // View is empty: see surface.

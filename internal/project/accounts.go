@@ -2,6 +2,7 @@ package project
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"cosplay/internal/resource"
@@ -22,11 +23,11 @@ type account struct {
 	in      runtime.Runtime
 }
 
-// shareOfTime is the part of the time between two readings that the accounts may take: 1/200.
-const shareOfTime = 200
+// shareOfTime is the part of the time between two readings that the accounts may take: 1/300.
+const shareOfTime = 300
 
-// leastAccounts are read in any case.
-const leastAccounts = 64
+// leastAccounts are read in any case: those of a GPU that is full.
+const leastAccounts = 8
 
 // accounts are those of a snapshot.
 func (l *Fleet) accounts(prior resource.Prior, live resource.Live) accounts {
@@ -42,8 +43,9 @@ func (l *Fleet) accounts(prior resource.Prior, live resource.Live) accounts {
 	return all
 }
 
-// read reads accounts in turn, as many as the time since the last reading permits, and reports whether one has changed.
-func (a *accounts) read(l *Fleet, prior resource.Prior, now time.Time) bool {
+// read reads accounts in turn, as many as the time since the last reading permits, and returns the sessions whose use has
+// changed.
+func (a *accounts) read(l *Fleet, prior resource.Prior, now time.Time) []resource.Address {
 	until := now.Add(now.Sub(a.last) / shareOfTime)
 	a.last = now
 	changed := map[resource.Address]resource.Use{}
@@ -59,9 +61,9 @@ func (a *accounts) read(l *Fleet, prior resource.Prior, now time.Time) bool {
 		}
 	}
 	if len(changed) == 0 {
-		return false
+		return nil
 	}
 	l.explain(prior, changed)
 	maps.Copy(a.uses, changed)
-	return true
+	return slices.Collect(maps.Keys(changed))
 }

@@ -18,26 +18,42 @@ import (
 type Feed struct {
 	Project *Project
 
-	last               Outlook
-	stamp              string // of the state
-	nextFull, nextGPUs time.Time
-	accounts           accounts
-	used               map[resource.Address]resource.Use // as the last reading has it
-	ended              map[resource.Address]int64        // as of the last reading of the GPUs
-	busy               map[resource.Address]int          // likewise
-	agentsSince        time.Time                         // when the agents of this machine were started
+	last             Outlook
+	stamp            string // of the state
+	allAt, nextFull  time.Time
+	gpusAt, nextGPUs time.Time
+	costOfGPUs       time.Duration // of the last reading of the GPUs alone
+	accounts         accounts
+	used             map[resource.Address]resource.Use // as the last reading has it
+	ended            map[resource.Address]int64        // as of the last reading of the GPUs
+	busy             map[resource.Address]int          // likewise
+	agentsSince      time.Time                         // when the agents of this machine were started
 }
 
 // Reading is what a feed has read.
 type Reading struct {
 	Outlook
-	Used map[resource.Address]resource.Use // of each session that counts its memory
-	Busy map[resource.Address]int          // in percent, of each session whose driver says it
-	Full bool                              // all was read, not the figures alone
+	Used    map[resource.Address]resource.Use // of each session that counts its memory
+	Changed []resource.Address                // sessions whose use differs from that of the reading before
+	Busy    map[resource.Address]int          // in percent, of each session whose driver says it
+	Full    bool                              // all was read, not the figures alone
+
+	GPUsAt, AllAt time.Time // when the GPUs were read, and when all was
 }
 
-// shareOfProcessor is the part of one processor that each kind of reading may take: 1/300.
-const shareOfProcessor = 300
+// A pace is how often something is read: at most so often that it takes a part of one processor, 1/share, but not later.
+type pace struct {
+	share time.Duration
+	later time.Duration
+}
+
+// The GPUs change from second to second, states and drift seldom.
+var (
+	paceOfGPUs = pace{300, time.Minute}
+	paceOfAll  = pace{500, 2 * time.Minute}
+)
+
+func (p pace) after(cost time.Duration) time.Duration { return min(cost*p.share, p.later) }
 
 // heldAgents is how long the agents of this machine stay: the driver can refuse to switch MIG mode while a process has
 // the GPU open, and the agent that switches it waits longer than that (agent.InUseWait).
@@ -54,37 +70,58 @@ func (f *Feed) Next(ctx context.Context) (Reading, error) {
 	full := stamp != f.stamp || p.Unfinished() || !now.Before(f.nextFull)
 	gpus := full || !now.Before(f.nextGPUs)
 	err := f.read(ctx, full, gpus)
-	until := func() time.Time { return now.Add((processorTime() - before) * shareOfProcessor) }
+	cost := func() time.Duration { return processorTime() - before }
 	// Elsewhere, a rest would end the connection.
 	here := !slices.ContainsFunc(p.Intent.Hosts, p.Machine.Elsewhere)
-	if err != nil || here && (time.Since(f.agentsSince) >= heldAgents || until().Sub(now) >= heldAgents) {
+	if err != nil || here && (time.Since(f.agentsSince) >= heldAgents || paceOfGPUs.after(cost()) >= heldAgents) {
 		p.Machine.Rest()
 		f.agentsSince = time.Time{}
 	}
+	if gpus && !full { // the first reading of all is dearer than any later one
+		f.costOfGPUs = cost()
+	}
 	if gpus {
-		f.nextGPUs = until()
+		f.gpusAt, f.nextGPUs = now, now.Add(paceOfGPUs.after(f.costOfGPUs))
 	}
 	if full {
-		f.nextFull, f.stamp = until(), stamp
+		f.allAt, f.nextFull, f.stamp = now, now.Add(paceOfAll.after(cost())), stamp
 	}
 	if err != nil {
 		f.nextFull = time.Time{}
 		return Reading{}, err
 	}
-	changed := gpus
+	var changed []resource.Address
 	if full {
 		f.accounts = p.accounts(f.last.Prior, f.last.Live)
 	} else {
-		changed = f.accounts.read(&p.Fleet, f.last.Prior, now) || gpus
+		changed = f.accounts.read(&p.Fleet, f.last.Prior, now)
 	}
 	if gpus {
 		f.ended = ended(f.accounts.uses, f.last.Prior, f.last.Live)
 	}
-	if changed { // callers keep the one before
+	if earlier := f.used; gpus || len(changed) > 0 { // callers keep the one before
 		f.used = maps.Clone(f.accounts.uses)
 		free(f.used, f.ended)
+		if gpus {
+			changed = differences(earlier, f.used)
+		}
 	}
-	return Reading{f.last, f.used, f.busy, full}, nil
+	return Reading{f.last, f.used, changed, f.busy, full, f.gpusAt, f.allAt}, nil
+}
+
+// differences are the sessions that do not have the same use in both.
+func differences(before, now map[resource.Address]resource.Use) (all []resource.Address) {
+	for a, use := range now {
+		if was, there := before[a]; !there || !use.Equals(was) {
+			all = append(all, a)
+		}
+	}
+	for a := range before {
+		if _, there := now[a]; !there {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 func (f *Feed) read(ctx context.Context, full, gpus bool) (err error) {

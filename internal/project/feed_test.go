@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"cosplay/internal/project"
@@ -38,11 +39,25 @@ func TestFeed(t *testing.T) {
 			t.Errorf("the GPU %+v", g)
 		}
 	}
+	changed := func(want int) {
+		t.Helper()
+		if len(last.Changed) != want {
+			t.Errorf("%v have changed, want %d", last.Changed, want)
+		}
+	}
 	next(2, true)
+	changed(2)
 	next(2, false)
+	changed(0)
 	write("3")
 	next(3, true)
+	changed(1)
 	next(3, false)
+	write("1")
+	next(1, true)
+	changed(2)
+	write("3")
+	next(3, true)
 	all, err := filepath.Glob(filepath.Join(dir, ".cosplay/sessions/default/lab/worker-1/usage"))
 	if err != nil || len(all) != 1 {
 		t.Fatalf("the account of a session: %v, %v", all, err)
@@ -54,8 +69,8 @@ func TestFeed(t *testing.T) {
 		_ = account.Close()
 	}
 	before := last.Used
-	if r, err2 := feed.Next(context.Background()); err != nil || err2 != nil || r.Full || r.Used[resource.Nth("worker", 1)].PeakMiB != 5 {
-		t.Errorf("a changed account: %v, %v, full %v, %+v", err, err2, r.Full, r.Used)
+	if r, err2 := feed.Next(context.Background()); err != nil || err2 != nil || r.Full || r.Used[resource.Nth("worker", 1)].PeakMiB != 5 || !slices.Equal(r.Changed, []resource.Address{resource.Nth("worker", 1)}) {
+		t.Errorf("a changed account: %v, %v, full %v, %+v, changed %v", err, err2, r.Full, r.Used, r.Changed)
 	}
 	if before[resource.Nth("worker", 1)].PeakMiB != 0 {
 		t.Errorf("the reading before has changed: %+v", before)

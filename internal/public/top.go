@@ -3,7 +3,9 @@ package public
 // Top is one line of cosplay top --json: a reading of what changes from second to second.
 type Top struct {
 	Format
-	Time     string       `json:"time"`      // RFC 3339, UTC
+	Time     string       `json:"time"`      // RFC 3339, UTC; the use of memory was read then
+	GPUsTime string       `json:"gpus_time"` // when gpus, utilizations and processes were read; earlier where that takes much processor time
+	AllTime  string       `json:"all_time"`  // when states, drift and the rest were read
 	GPUs     []TopGPU     `json:"gpus"`      // of all hosts that could be read
 	Sessions []TopSession `json:"sessions"`  // of the project, sorted as --sort says
 	HasDrift bool         `json:"has_drift"` // something that cosplay manages was changed outside of it

@@ -16,10 +16,9 @@ import (
 // TopView is a status as a live table, as the user has arranged it.
 type TopView struct {
 	StatusView
-	History  map[resource.Address][]int64 // bytes in use at the last readings, the oldest first
-	At       time.Time                    // of the reading
-	Problem  string                       // why there is no later one; "" for none
-	Height   int                          // lines of the screen; 0 shows everything, without the lines for the keys
+	TopTimes
+	Problem  string // why there is no later reading; "" for none
+	Height   int    // lines of the screen; 0 shows everything, without the lines for the keys
 	Order    TopOrder
 	Reverse  bool
 	Filter   string // shows the sessions of which a cell contains it
@@ -28,28 +27,32 @@ type TopView struct {
 	Detail   bool // shows the selected session alone
 	AllGPUs  bool // shows the GPUs alone
 
-	fleet fleet
-	tally statusTally
-	all   []topRow // as the state has them
-	gpus  []gpuLine
+	fleet   fleet
+	tally   statusTally
+	all     []topRow // as the state has them
+	gpus    []gpuLine
+	history history
 }
 
-// Update shows another reading. What follows from the hosts is not computed again where they were not read again: that
-// of a thousand sessions fills the caches of a processor.
-func (v *TopView) Update(s StatusView, at time.Time) {
-	same := len(s.Live.Hosts) > 0 && len(v.Live.Hosts) > 0 && &s.Live.Hosts[0] == &v.Live.Hosts[0]
-	if v.StatusView, v.At, v.Problem = s, at, ""; !same {
+// TopReading is what a live table has read.
+type TopReading struct {
+	StatusView
+	TopTimes
+	Changed []resource.Address // the sessions whose use differs from that of the reading before
+}
+
+// TopTimes are when the parts of a live table were read: the use of memory, the GPUs, and the rest.
+type TopTimes struct{ At, GPUsAt, AllAt time.Time }
+
+// Update shows another reading. It looks at the sessions that have changed, and at all of them only where the hosts were
+// read again: a thousand sessions fill the caches of a processor.
+func (v *TopView) Update(r TopReading) {
+	same := len(r.Live.Hosts) > 0 && len(v.Live.Hosts) > 0 && &r.Live.Hosts[0] == &v.Live.Hosts[0]
+	if v.StatusView, v.TopTimes, v.Problem = r.StatusView, r.TopTimes, ""; !same {
 		v.arrange()
 	}
-	v.fleet.StatusView = s
-	for i := range v.all {
-		row := &v.all[i]
-		row.use, row.counted = s.Used[row.address]
-		row.busy = nil
-		if percent, known := s.Busy[row.address]; known {
-			row.busy = &percent
-		}
-	}
+	v.fleet.StatusView = r.StatusView
+	v.history.add(r.Used, r.Changed)
 }
 
 // arrange computes what follows from the hosts.
@@ -92,9 +95,6 @@ var TopOrders = []TopOrder{BySession, ByMemory, ByPeak, ByUtilization, ByProcess
 type topRow struct {
 	*resource.PriorSession
 	address  resource.Address // of the session, beside what else is read for each row
-	use      resource.Use
-	counted  bool
-	busy     *int // percent; nil where the driver does not say it
 	programs []resource.Process
 	state    string
 }
@@ -107,30 +107,46 @@ type gpuLine struct {
 
 // rows are the sessions that the table shows, sorted.
 func (v TopView) rows() []topRow {
-	all := slices.Clone(v.all)
+	all := v.all
+	if v.Filter != "" || v.Order != BySession || v.Reverse {
+		all = slices.Clone(all)
+	}
 	if v.Filter != "" {
 		all = slices.DeleteFunc(all, func(r topRow) bool { return !v.matches(r) })
 	}
-	slices.SortStableFunc(all, func(a, b topRow) int {
-		switch v.Order {
-		case BySession: // as the state has them
-		case ByMemory:
-			return cmp.Compare(b.use.NowBytes, a.use.NowBytes)
-		case ByPeak:
-			return cmp.Compare(b.use.PeakMiB, a.use.PeakMiB)
-		case ByUtilization: // what is unknown comes last
-			return cmp.Compare(orUnknown(b.busy), orUnknown(a.busy))
-		case ByProcesses:
-			return cmp.Compare(len(b.programs), len(a.programs))
-		case ByState: // what does not run comes first
-			return cmp.Or(cmp.Compare(rank(a.state), rank(b.state)), strings.Compare(a.state, b.state))
-		}
-		return 0
-	})
+	if v.Order != BySession {
+		slices.SortStableFunc(all, v.compare)
+	}
 	if v.Reverse {
 		slices.Reverse(all)
 	}
 	return all
+}
+
+// compare is the order of two sessions.
+func (v TopView) compare(a, b topRow) int {
+	switch v.Order {
+	case BySession: // as the state has them
+	case ByMemory:
+		return cmp.Compare(v.Used[b.address].NowBytes, v.Used[a.address].NowBytes)
+	case ByPeak:
+		return cmp.Compare(v.Used[b.address].PeakMiB, v.Used[a.address].PeakMiB)
+	case ByUtilization: // what is unknown comes last
+		return cmp.Compare(orUnknown(v.busy(b)), orUnknown(v.busy(a)))
+	case ByProcesses:
+		return cmp.Compare(len(b.programs), len(a.programs))
+	case ByState: // what does not run comes first
+		return cmp.Or(cmp.Compare(rank(a.state), rank(b.state)), strings.Compare(a.state, b.state))
+	}
+	return 0
+}
+
+// busy is the utilization of a session's GPU, in percent; nil where the driver does not say it.
+func (v TopView) busy(r topRow) *int {
+	if percent, known := v.Busy[r.address]; known {
+		return &percent
+	}
+	return nil
 }
 
 func (v TopView) matches(r topRow) bool {
@@ -154,7 +170,7 @@ func TopSessions(v TopView) []resource.Address {
 
 // draw shows everything, as --once does.
 func (v TopView) draw(p *page) {
-	v.Height = 0
+	v.Height, v.history = 0, history{}
 	p.topGPUs(v, len(v.gpus))
 	p.gap()
 	p.topSessions(v, v.rows())
@@ -194,12 +210,33 @@ func (p *page) screen(height int) string {
 }
 
 func (p *page) topHead(v TopView) {
-	clock := v.At.Format(time.TimeOnly)
-	p.flow(0, 2, join(inked(strong, "cosplay top"), text(" at "+clock+": "), v.tally.words()))
+	p.flow(0, 2, p.topTitle(v))
 	if v.Problem != "" {
-		p.lead(0, removed, "Not read since "+clock+":", v.Problem)
+		p.lead(0, removed, "Not read since "+v.At.Format(time.TimeOnly)+":", v.Problem)
 	}
 	p.gap()
+}
+
+// topTitle says when what is older was read, as far as the line has room for it.
+func (p *page) topTitle(v TopView) line {
+	title := func(times string) line {
+		return join(inked(strong, "cosplay top"), text(" at "+v.At.Format(time.TimeOnly)+times+": "), v.tally.words())
+	}
+	const old = 2 * time.Second
+	var times string
+	if v.At.Sub(v.GPUsAt) >= old {
+		times += ", GPUs at " + v.GPUsAt.Format(time.TimeOnly)
+	}
+	gpus := title(times)
+	if v.At.Sub(v.AllAt) >= old {
+		times += ", states at " + v.AllAt.Format(time.TimeOnly)
+	}
+	for _, full := range []line{title(times), gpus} {
+		if full.width() <= p.width() {
+			return full
+		}
+	}
+	return title("")
 }
 
 // topGPUs shows as many GPUs as there is room for, and what cannot be read.
@@ -289,8 +326,8 @@ func (p *page) topSessions(v TopView, rows []topRow) {
 	for _, r := range rows {
 		chosen := v.Selected != nil && *v.Selected == r.Address && v.Height > 0
 		t.add(text(either(chosen, ">", "")), inked(either(chosen, strong, plain), r.Address.Short()), text(r.Target.ShortName()),
-			text(strings.TrimPrefix(words.GPUs(v.Live, r.Session), "GPU ")), stateCell(r.state), utilizationCell(r.busy), p.memoryCell(r), peakCell(r.use),
-			text(p.spark(v.History[r.Address], r.limit(), p.historyWidth())), text(fmt.Sprint(len(r.programs))), v.fleet.leftCell(*r.PriorSession), p.driftCell(r.state, v.fleet.drift[r.Address]))
+			text(strings.TrimPrefix(words.GPUs(v.Live, r.Session), "GPU ")), stateCell(r.state), utilizationCell(v.busy(r)), p.memoryCell(v, r), peakCell(v.Used[r.address]),
+			text(p.spark(v.history, r, p.historyWidth())), text(fmt.Sprint(len(r.programs))), v.fleet.leftCell(*r.PriorSession), p.driftCell(r.state, v.fleet.drift[r.Address]))
 	}
 	p.table(t)
 	switch {
@@ -304,43 +341,29 @@ func (p *page) topSessions(v TopView, rows []topRow) {
 // limit is the memory that a session's programs may use on all devices, in bytes.
 func (r topRow) limit() int64 { return int64(r.Target.MemoryMiB*len(r.Slices())) << 20 }
 
-func (p *page) memoryCell(r topRow) line {
+func (p *page) memoryCell(v TopView, r topRow) line {
 	limit := int(r.limit() >> 20)
-	if !r.counted {
+	use, counted := v.Used[r.address]
+	if !counted {
 		return inked(dim, "- of "+mib(limit))
 	}
-	used := fmt.Sprintf(" %*d of %s", len(fmt.Sprint(limit)), bytesMiB(r.use.NowBytes), mib(limit))
-	return join(p.gauge(float64(r.use.NowBytes)/float64(r.limit())), text(used))
+	used := fmt.Sprintf(" %*d of %s", len(fmt.Sprint(limit)), bytesMiB(use.NowBytes), mib(limit))
+	return join(p.gauge(float64(use.NowBytes)/float64(r.limit())), text(used))
 }
 
 // historyWidth is the number of readings that a line shows.
 func (s Style) historyWidth() int { return either(s.width() >= 140, 40, 10) }
 
-// spark draws readings against a limit, one column each.
-func (s Style) spark(readings []int64, limit int64, width int) string {
-	if len(readings) == 0 {
-		return ""
-	}
-	levels := []rune(s.pick(" ▁▂▃▄▅▆▇█", " _.-=+*#@"))
-	var b strings.Builder
-	b.WriteString(strings.Repeat(" ", max(0, width-len(readings))))
-	for _, bytes := range readings[max(0, len(readings)-width):] {
-		at := (max(0, bytes)*int64(len(levels)-1) + limit - 1) / limit // 0 is for nothing at all
-		b.WriteRune(levels[min(int(at), len(levels)-1)])
-	}
-	return b.String()
-}
-
 // topDetail shows one session.
 func (p *page) topDetail(v TopView, r topRow) {
 	p.print(0, join(inked(strong, r.Address.String()), text("  "), stateCell(r.state)))
-	t := &table{indent: 2, columns: []column{{}, {prose: true}}}
+	t, use := &table{indent: 2, columns: []column{{}, {prose: true}}}, v.Used[r.address]
 	t.fact("target", r.Target.Name+", "+mib(r.Target.MemoryMiB))
 	t.fact("on", words.GPUs(v.Live, r.Session)+given(r.PlaceWords(), ", "+r.PlaceWords()))
-	t.add(inked(dim, "utilization"), utilizationCell(r.busy))
-	t.add(inked(dim, "memory"), join(p.memoryCell(r), text(given(r.use.PeakMiB, ", peak "+mib(r.use.PeakMiB)))))
-	t.fact("history", strings.TrimLeft(p.spark(v.History[r.Address], r.limit(), p.width()-16), " "))
-	t.fact("ran out", given(r.use.RanOut(), prose.Count(r.use.RanOut(), "time")+" of memory"))
+	t.add(inked(dim, "utilization"), utilizationCell(v.busy(r)))
+	t.add(inked(dim, "memory"), join(p.memoryCell(v, r), text(given(use.PeakMiB, ", peak "+mib(use.PeakMiB)))))
+	t.fact("history", strings.TrimLeft(p.spark(v.history, r, p.width()-16), " "))
+	t.fact("ran out", given(use.RanOut(), prose.Count(use.RanOut(), "time")+" of memory"))
 	if end, ends := v.Ends[r.Address]; ends {
 		t.fact("expires", end.At.String())
 	}

@@ -15,9 +15,19 @@ import (
 
 // topOf is a live table at a fixed time.
 func topOf(w *world, height int) TopView {
-	v := TopView{Height: height, Order: BySession, History: map[resource.Address][]int64{}}
-	v.Update(w.status(), time.Date(2026, 11, 30, 14, 2, 11, 0, time.UTC))
+	v := TopView{Height: height, Order: BySession}
+	v.Update(reading(w.status()))
 	return v
+}
+
+// reading is one in which all sessions have changed.
+func reading(s StatusView) TopReading {
+	at := time.Date(2026, 11, 30, 14, 2, 11, 0, time.UTC)
+	r := TopReading{StatusView: s, TopTimes: TopTimes{at, at, at}}
+	for _, one := range s.Prior.Sessions {
+		r.Changed = append(r.Changed, one.Address)
+	}
+	return r
 }
 
 // busy is a fleet whose sessions have programs.
@@ -31,8 +41,10 @@ func busy() TopView {
 	s.Used = map[resource.Address]resource.Use{resource.Nth("worker", 0): {NowBytes: 2400 << 20, PeakMiB: 5900}, resource.Nth("worker", 2): {NowBytes: 6144 << 20, PeakMiB: 6144, OutOfMemory: 1},
 		resource.Nth("worker", 3): {}}
 	s.Busy = map[resource.Address]int{resource.Nth("worker", 0): 7, resource.Nth("worker", 2): 93, resource.Nth("worker", 3): 0}
-	v.Update(s, v.At)
-	v.History = map[resource.Address][]int64{resource.Nth("worker", 0): {0, 1 << 20, 900 << 20, 3000 << 20, 6144 << 20}}
+	for _, mib := range []int64{0, 1, 900, 3000, 6144} {
+		v.history.add(map[resource.Address]resource.Use{resource.Nth("worker", 0): {NowBytes: mib << 20}}, []resource.Address{resource.Nth("worker", 0)})
+	}
+	v.Update(reading(s))
 	return v
 }
 
@@ -85,6 +97,21 @@ func TestTopScreen(t *testing.T) {
 	}
 }
 
+// TestTopTitle: a live table says when older parts were read, as far as its first line has room.
+func TestTopTitle(t *testing.T) {
+	for width, want := range map[int]string{
+		60:  "cosplay top at 14:02:11: 140 sessions, all running; no",
+		80:  "cosplay top at 14:02:11, GPUs at 14:01:51: 140 sessions, all running; no drift.",
+		100: "cosplay top at 14:02:11, GPUs at 14:01:51, states at 14:00:11: 140 sessions, all running; no drift.",
+	} {
+		v := topOf(wide(24, 20).applied(), 24)
+		v.GPUsAt, v.AllAt = v.At.Add(-20*time.Second), v.At.Add(-2*time.Minute)
+		if got, _, _ := strings.Cut(TopScreen(Style{Width: width}, v), "\n"); got != want {
+			t.Errorf("at %d columns: %q, want %q", width, got, want)
+		}
+	}
+}
+
 // TestTopSelected: the selected session is on the screen, wherever it is in the list.
 func TestTopSelected(t *testing.T) {
 	v := topOf(wide(24, 20).applied(), 24)
@@ -131,12 +158,12 @@ func TestTopUpdate(t *testing.T) {
 	later := w.status()
 	later.Used = map[resource.Address]resource.Use{resource.Nth("worker", 1): {NowBytes: 1 << 30}}
 	v.Problem = errors.New("old").Error()
-	v.Update(later, v.At)
+	v.Update(reading(later))
 	if text := TopScreen(Style{}, v); !strings.Contains(text, "1024 of 6144 MiB") || strings.Contains(text, "old") {
 		t.Errorf("the figures of another reading:\n%s", text)
 	}
 	gone := one().applied().lose("worker-1", false)
-	v.Update(gone.status(), v.At)
+	v.Update(reading(gone.status()))
 	if rows := v.rows(); rows[1].state == resource.Running || !slices.ContainsFunc(rows, func(r topRow) bool { return r.state == resource.Running }) {
 		t.Errorf("the states of another reading: %s", TopScreen(Style{}, v))
 	}

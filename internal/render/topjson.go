@@ -8,8 +8,9 @@ import (
 )
 
 func (v TopView) data() any {
-	return public.Top{Format: public.V1, Time: v.At.UTC().Format(time.RFC3339), HasDrift: v.drifted() > 0,
-		GPUs: each(v.gpus, v.fleet.topGPU), Sessions: each(v.rows(), topSession)}
+	utc := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+	return public.Top{Format: public.V1, Time: utc(v.At), GPUsTime: utc(v.GPUsAt), AllTime: utc(v.AllAt), HasDrift: v.drifted() > 0,
+		GPUs: each(v.gpus, v.fleet.topGPU), Sessions: each(v.rows(), v.topSession)}
 }
 
 func (f fleet) topGPU(one gpuLine) public.TopGPU {
@@ -22,13 +23,14 @@ func (f fleet) topGPU(one gpuLine) public.TopGPU {
 	return out
 }
 
-func topSession(r topRow) public.TopSession {
-	out := public.TopSession{Address: r.Address.String(), Name: r.Address.Short(), Host: r.Slice.Host, State: r.state, Utilization: r.busy, LimitBytes: int(r.limit()),
-		PeakMiB: r.use.PeakMiB, OutOfMemory: r.use.OutOfMemory, Processes: each(r.programs, func(p resource.Process) public.TopProcess {
+func (v TopView) topSession(r topRow) public.TopSession {
+	use, counted := v.Used[r.address]
+	out := public.TopSession{Address: r.Address.String(), Name: r.Address.Short(), Host: r.Slice.Host, State: r.state, Utilization: v.busy(r), LimitBytes: int(r.limit()),
+		PeakMiB: use.PeakMiB, OutOfMemory: use.OutOfMemory, Processes: each(r.programs, func(p resource.Process) public.TopProcess {
 			return public.TopProcess{PID: p.PID, Name: p.Name, MemoryMiB: p.MemoryMiB}
 		})}
-	if r.counted {
-		out.UsedBytes = new(int(r.use.NowBytes))
+	if counted {
+		out.UsedBytes = new(int(use.NowBytes))
 	}
 	return out
 }

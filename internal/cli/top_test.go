@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -44,7 +46,7 @@ func newTop() topModel {
 	for i := range 5 {
 		s.Prior.Sessions = append(s.Prior.Sessions, resource.PriorSession{Session: resource.Session{Address: resource.Nth("worker", i)}})
 	}
-	m := topModel{view: render.TopView{Order: render.BySession}, ctx: context.Background(), screen: new(paper)}
+	m := topModel{view: render.TopView{Order: render.BySession}, screen: new(paper)}
 	m.view.Update(render.TopReading{StatusView: s})
 	return m
 }
@@ -96,8 +98,8 @@ func TestTopKeys(t *testing.T) {
 // TestTopProblem: a reading that fails is shown beside the last good one, until the next good one.
 func TestTopProblem(t *testing.T) {
 	var m tea.Model = newTop()
-	m, next := m.Update(topRead{err: errors.New("no answer")})
-	if text := m.(topModel).screen.(*paper).text; next == nil || !strings.Contains(text, "no answer") || !strings.Contains(text, "worker-4") {
+	m, _ = m.Update(topRead{err: errors.New("no answer")})
+	if text := m.(topModel).screen.(*paper).text; !strings.Contains(text, "no answer") || !strings.Contains(text, "worker-4") {
 		t.Errorf("%s", text)
 	}
 	m, _ = m.Update(topRead{TopReading: render.TopReading{StatusView: m.(topModel).view.StatusView}})
@@ -105,3 +107,44 @@ func TestTopProblem(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// TestTopFollow: it reads again and again, also after a reading that failed.
+func TestTopFollow(t *testing.T) {
+	m, reads := newTop(), 0
+	m.interval = time.Millisecond
+	m.read = func(context.Context) (render.TopReading, error) {
+		if reads++; reads == 1 {
+			return render.TopReading{}, errors.New("no answer")
+		}
+		return render.TopReading{}, nil
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var failed []bool
+	m.follow(ctx, func(message tea.Msg) {
+		if failed = append(failed, message.(topRead).err != nil); len(failed) == 3 {
+			stop()
+		}
+	})
+	if !slices.Equal(failed, []bool{true, false, false}) {
+		t.Errorf("readings failed: %v", failed)
+	}
+}
+
+// TestTopIdle: a reading that changes nothing is drawn with its time.
+func TestTopIdle(t *testing.T) {
+	var m tea.Model = newTop()
+	read := func(at time.Time) string {
+		s := m.(topModel).view.StatusView
+		s.Live.Hosts = live
+		m, _ = m.Update(topRead{TopReading: render.TopReading{StatusView: s, TopTimes: render.TopTimes{At: at, GPUsAt: at, AllAt: at}}})
+		return m.(topModel).screen.(*paper).text
+	}
+	noon := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	before, after := read(noon), read(noon.Add(time.Second))
+	if before == after || strings.ReplaceAll(before, "12:00:00", "12:00:01") != after || !strings.Contains(after, "worker-4") {
+		t.Errorf("one second later:\n%s\n%s", before, after)
+	}
+}
+
+// live are the same hosts at each reading.
+var live = []resource.Host{{Name: "lab"}}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -21,8 +22,10 @@ type topModel struct {
 	style    render.Style
 	interval time.Duration
 	read     topReader
-	ctx      context.Context
 	screen   surface
+
+	body string // of the screen, as it was drawn last
+	from int    // its first line
 }
 
 // surface is what a live table is drawn on. Bubble Tea's renderer keeps two megabytes of cells and reads them all for
@@ -35,13 +38,12 @@ type surface interface {
 	ClosePanicking()
 }
 
-// Messages of the model: a reading, the time for the next one, and a terminal on which everything has to be drawn again.
+// Messages of the model: a reading, and a terminal on which everything has to be drawn again.
 type (
 	topRead struct {
 		render.TopReading
 		err error
 	}
-	topDue     struct{}
 	topChanged struct{}
 )
 
@@ -69,12 +71,13 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 			p.Machine.Abandon()
 		}
 	}()
-	m := topModel{view: view, style: inv.style(inv.Out), interval: o.interval, read: read, ctx: ctx, screen: screen}
-	if err := m.draw(); err != nil {
+	m := topModel{view: view, style: inv.style(inv.Out), interval: o.interval, read: read, screen: screen}
+	if err := m.draw(true); err != nil {
 		return err
 	}
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithoutRenderer(), tea.WithFPS(1), tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
 	defer fullscreen.Changed(func() { program.Send(topChanged{}) })()
+	go m.follow(ctx, program.Send)
 	_, err = program.Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return exit(exitInterrupted)
@@ -82,33 +85,36 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 	return err
 }
 
-// Init waits for the next reading: the first was before the screen.
-func (m topModel) Init() tea.Cmd { return m.wait() }
+// Init starts nothing: see follow.
+func (topModel) Init() tea.Cmd { return nil }
 
-func (m topModel) wait() tea.Cmd {
-	return tea.Tick(m.interval, func(time.Time) tea.Msg { return topDue{} })
-}
-
-// next reads while keys are answered: a driver can hang.
-func (m topModel) next() tea.Msg {
+// follow reads at each interval, while keys are answered: a driver can hang. One goroutine does: the stack of a new one
+// would grow at each reading.
+func (m topModel) follow(ctx context.Context, send func(tea.Msg)) {
 	defer m.screen.ClosePanicking()
-	r, err := m.read(m.ctx)
-	return topRead{r, err}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(m.interval):
+		}
+		r, err := m.read(ctx)
+		send(topRead{r, err})
+	}
 }
 
 // Update is what a message changes.
 func (m topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	var next tea.Cmd
+	redraw := true
 	switch message := message.(type) {
-	case topDue:
-		return m, m.next
 	case topRead:
-		if message.err != nil {
+		switch {
+		case message.err != nil:
 			m.view.Problem = prose.Stop(message.err.Error())
-		} else {
-			m.view.Update(message.TopReading)
+		case !m.view.Update(message.TopReading):
+			redraw = false
 		}
-		next = m.wait()
 	case topChanged:
 		m.screen.Forget()
 	case tea.KeyPressMsg:
@@ -116,14 +122,18 @@ func (m topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	default:
 		return m, nil
 	}
-	_ = m.draw() // without a terminal there will be no keys, which ends it
+	_ = m.draw(redraw) // without a terminal there will be no keys, which ends it
 	return m, next
 }
 
-// draw shows the view.
-func (m *topModel) draw() error {
+// draw shows the view. Its body is laid out again if it has changed.
+func (m *topModel) draw(body bool) error {
 	m.style.Width, m.view.Height = m.screen.Size()
-	return m.screen.Draw(render.TopScreen(m.style, m.view))
+	head := render.TopHead(m.style, m.view)
+	if from := strings.Count(head, "\n"); body || from != m.from {
+		m.body, m.from = render.TopBody(m.style, m.view, from), from
+	}
+	return m.screen.Draw(head + m.body)
 }
 
 // View is empty: see surface.

@@ -49,8 +49,8 @@ type pace struct {
 
 // The GPUs change from second to second, states and drift seldom.
 var (
-	paceOfGPUs = pace{300, time.Minute}
-	paceOfAll  = pace{500, 2 * time.Minute}
+	paceOfGPUs = pace{300, 2 * time.Minute}
+	paceOfAll  = pace{500, 5 * time.Minute}
 )
 
 func (p pace) after(cost time.Duration) time.Duration { return min(cost*p.share, p.later) }

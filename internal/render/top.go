@@ -45,14 +45,16 @@ type TopReading struct {
 type TopTimes struct{ At, GPUsAt, AllAt time.Time }
 
 // Update shows another reading. It looks at the sessions that have changed, and at all of them only where the hosts were
-// read again: a thousand sessions fill the caches of a processor.
-func (v *TopView) Update(r TopReading) {
+// read again: a thousand sessions fill the caches of a processor. It reports whether the body of the screen may change.
+func (v *TopView) Update(r TopReading) bool {
+	failed := v.Problem != ""
 	same := len(r.Live.Hosts) > 0 && len(v.Live.Hosts) > 0 && &r.Live.Hosts[0] == &v.Live.Hosts[0]
 	if v.StatusView, v.TopTimes, v.Problem = r.StatusView, r.TopTimes, ""; !same {
 		v.arrange()
 	}
 	v.fleet.StatusView = r.StatusView
 	v.history.add(r.Used, r.Changed)
+	return !same || failed || len(r.Changed) > 0 || len(r.Ends) > 0 || v.history.moves()
 }
 
 // arrange computes what follows from the hosts.
@@ -180,10 +182,24 @@ func (v TopView) draw(p *page) {
 
 // TopScreen is a live table as the lines of a screen.
 func TopScreen(s Style, v TopView) string {
-	p, rows := newPage(s), v.rows()
+	head := TopHead(s, v)
+	return head + TopBody(s, v, strings.Count(head, "\n"))
+}
+
+// TopHead is the first lines of a screen, which say when it was read.
+func TopHead(s Style, v TopView) string {
+	p := newPage(s)
 	p.topHead(v)
+	lines := strings.SplitAfter(p.out.String(), "\n")
+	return strings.Join(lines[:min(len(lines)-1, max(0, v.Height-1))], "")
+}
+
+// TopBody is a screen from a line on.
+func TopBody(s Style, v TopView, from int) string {
+	p, rows := newPage(s), v.rows()
+	v.Height -= from
 	i := slices.IndexFunc(rows, func(r topRow) bool { return v.Selected != nil && r.address == *v.Selected })
-	room := v.Height - p.lines() - 1 // for the keys
+	room := v.Height - 1 // for the keys
 	switch {
 	case v.Detail && i >= 0:
 		p.topDetail(v, rows[i])
@@ -193,8 +209,8 @@ func TopScreen(s Style, v TopView) string {
 		p.topGPUs(v, max(1, (room-3)/3))
 		p.gap()
 		visible := max(1, v.Height-p.lines()-2)
-		from := max(0, i) / visible * visible
-		p.topSessions(v, rows[from:min(len(rows), from+visible)])
+		first := max(0, i) / visible * visible
+		p.topSessions(v, rows[first:min(len(rows), first+visible)])
 	}
 	return p.screen(v.Height-1) + p.topKeys(v)
 }

@@ -169,6 +169,48 @@ func TestTopUpdate(t *testing.T) {
 	}
 }
 
+// TestTopChanges: what has to be drawn again: a history moves on as long as readings in it differ.
+func TestTopChanges(t *testing.T) {
+	worker := resource.Nth("worker", 1)
+	w := one().applied()
+	same := reading(w.status())
+	same.Changed = nil
+	after := func(change func(*TopView, *TopReading)) bool {
+		v, r := topOf(w, 24), same
+		v.Live = r.Live
+		change(&v, &r)
+		return v.Update(r)
+	}
+	for name, test := range map[string]struct {
+		change func(*TopView, *TopReading)
+		want   bool
+	}{
+		"nothing":   {func(*TopView, *TopReading) {}, false},
+		"a use":     {func(_ *TopView, r *TopReading) { r.Changed = []resource.Address{worker} }, true},
+		"hosts":     {func(_ *TopView, r *TopReading) { r.Live = one().applied().status().Live }, true},
+		"an expiry": {func(_ *TopView, r *TopReading) { r.Ends = map[resource.Address]resource.End{worker: {}} }, true},
+		"a failure": {func(v *TopView, _ *TopReading) { v.Problem = "the driver hangs" }, true},
+	} {
+		if got := after(test.change); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	v, r := topOf(w, 24), same
+	v.Live = r.Live
+	r.Used = map[resource.Address]resource.Use{worker: {NowBytes: 1 << 30}}
+	r.Changed = []resource.Address{worker}
+	moved := 0
+	for ; v.Update(r); r.Changed = nil {
+		moved++
+	}
+	if moved != historyKept+1 {
+		t.Errorf("a change is drawn for %d readings", moved)
+	}
+	if kept := v.history.last(worker, historyKept); len(kept) != historyKept || kept[0] != 1<<30 {
+		t.Errorf("the history has %d readings from %d on", len(kept), kept[0])
+	}
+}
+
 // TestUnchanging: readings change nothing, states and settings do.
 func TestUnchanging(t *testing.T) {
 	base := one().applied()

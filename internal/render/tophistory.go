@@ -11,6 +11,7 @@ import (
 type history struct {
 	readings int
 	marks    map[resource.Address][]mark // the oldest first
+	moving   int                         // the reading up to which the readings of a session that are kept can differ
 }
 
 // mark is what a session had in use from a reading on.
@@ -31,10 +32,16 @@ func (h *history) add(used map[resource.Address]resource.Use, changed []resource
 		if _, counted := used[a]; !counted && h.marks[a] == nil {
 			continue
 		}
+		if h.marks[a] != nil || used[a].NowBytes > 0 {
+			h.moving = h.readings + historyKept
+		}
 		kept := append(h.marks[a], mark{h.readings, used[a].NowBytes})
 		h.marks[a] = kept[max(0, len(kept)-historyKept):]
 	}
 }
+
+// moves reports whether what is drawn differs from that of the reading before, though no session may have changed.
+func (h history) moves() bool { return h.readings <= h.moving }
 
 // last are the bytes at so many readings or fewer, the oldest first.
 func (h history) last(a resource.Address, readings int) (all []int64) {

@@ -96,14 +96,14 @@ func (f Fit) TensorRatio() float64 {
 // Error is the error that the preference keeps small: |ln ratio|, so that half and double are equally wrong. 0.05 is
 // about 5 %.
 func (f Fit) Error(prefer Preference) float64 {
-	fp32, bandwidth := math.Abs(math.Log(f.FP32Ratio())), math.Abs(math.Log(f.BandwidthRatio()))
+	off := func(ratio float64) float64 { return math.Abs(math.Log(ratio)) }
 	switch prefer {
 	case PreferBandwidth:
-		return bandwidth
+		return off(f.BandwidthRatio())
 	case PreferBalanced:
-		return (fp32 + bandwidth) / 2
+		return (off(f.FP32Ratio()) + off(f.BandwidthRatio())) / 2
 	default:
-		return fp32
+		return off(f.FP32Ratio())
 	}
 }
 

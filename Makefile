@@ -53,11 +53,12 @@ with_images = if ! timeout 10 docker version >/dev/null 2>&1 || ! scripts/test-i
 
 # The tests wait for processes and engines more than they compute, so more of them run
 # at once than there are processors. The time limit only ends a run that hangs: beside
-# other load the tests take several times as long as alone.
+# other load the tests take several times as long as alone. GOGC is for the compiler.
 TESTFLAGS := -timeout 60m -parallel $(shell expr 3 \* $$(nproc))
+as_users_run = -exec 'env -u GOGC'
 
 test: build ## all tests
-	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) -count=1 ./...
+	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) $(as_users_run) -count=1 ./...
 	@cd node && CGO_ENABLED=0 $(GO) test -count=1 ./...
 
 # The packages whose goroutines share data. RACED=1 leaves them to make race, whose
@@ -67,21 +68,23 @@ RACE := ./internal/agent ./internal/apply ./internal/durable ./internal/initd/ss
 
 # Without the option, each process of the detector waits a second before it ends.
 race: lib ## the tests of the packages with goroutines, with the race detector
-	@$(with_images); GORACE=atexit_sleep_ms=20 $(GO) test $(TESTFLAGS) -count=1 -vet=off -race $(RACE)
+	@$(with_images); GORACE=atexit_sleep_ms=20 $(GO) test $(TESTFLAGS) $(as_users_run) -count=1 -vet=off -race $(RACE)
 
 # Programs preload the address sanitizer, so tests that inspect the libraries
-# themselves, or use another libc, cannot run with it.
+# themselves, or use another libc, cannot run with it. All are in a copy of the
+# sources: what is built here has no sanitizer, also while this runs or after Ctrl-C.
 INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc|TestTorch
 libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
 c_tests = $(GO) test $(TESTFLAGS) -count=1 -vet=off ./internal/sim ./internal/disguise/...
 built = $(MAKE) -s -j $(shell nproc) -C driver
 
 sanitize: lib ## the tests of the C code, with the sanitizers of undefined behavior and of addresses
-	@$(with_judge); status=0; \
+	@$(with_judge); copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT INT TERM && \
+	tar -c --exclude=./bin --exclude=./dist --exclude=./.git . | tar -x -C $$copy && cd $$copy && status=0; \
 	$(built) SANITIZE="undefined address" && \
-	  $(c_tests) -exec 'env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(libasan)' -skip '$(INSPECT)' || status=1; \
-	$(built) SANITIZE=undefined && $(c_tests) -run '$(INSPECT)' || status=1; \
-	$(built); exit $$status
+	  $(c_tests) -exec 'env -u GOGC ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(libasan)' -skip '$(INSPECT)' || status=1; \
+	$(built) SANITIZE=undefined && $(c_tests) $(as_users_run) -run '$(INSPECT)' || status=1; \
+	exit $$status
 
 # Other versions of clang-format break some lines elsewhere.
 C_FILES := $(shell find driver internal scripts -name '*.[ch]')
@@ -103,7 +106,7 @@ check: build format-check ## what must pass before a commit: format, vet, lint, 
 	$(GO) vet ./...
 	@$(MAKE) --no-print-directory lint
 	@scripts/check-cross $(BIN) >bin/check-cross.log 2>&1 & cross=$$!; $(with_judge); $(with_images); \
-	  $(GO) test $(TESTFLAGS) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat)); status=$$?; \
+	  $(GO) test $(TESTFLAGS) $(as_users_run) -vet=off $$($(GO) list ./... | $(if $(RACED),grep -vxF "$$($(GO) list $(RACE))",cat)); status=$$?; \
 	  wait $$cross || status=1; cat bin/check-cross.log; exit $$status
 
 	@$(MAKE) --no-print-directory check-node

@@ -55,7 +55,7 @@ with_images = if ! timeout 10 docker version >/dev/null 2>&1 || ! scripts/test-i
 # at once than there are processors. The time limit only ends a run that hangs: beside
 # other load the tests take several times as long as alone. GOGC is for the compiler.
 TESTFLAGS := -timeout 60m -parallel $(shell expr 3 \* $$(nproc))
-as_users_run = -exec 'env -u GOGC'
+as_users_run = $(if $(GOGC),-exec 'env -u GOGC') # go caches no results with -exec
 
 test: build ## all tests
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) $(as_users_run) -count=1 ./...

@@ -41,11 +41,8 @@ type Reading struct {
 	GPUsAt, AllAt time.Time // when the GPUs were read, and when all was
 }
 
-// A pace is how often something is read: at most so often that it takes a part of one processor, 1/share, but not later.
-type pace struct {
-	share time.Duration
-	later time.Duration
-}
+// pace spaces readings of one kind, so that they take 1/share of one processor; a pause is never longer than longest.
+type pace struct{ share, longest time.Duration }
 
 // The GPUs change from second to second, states and drift seldom.
 var (
@@ -53,7 +50,7 @@ var (
 	paceOfAll  = pace{500, 5 * time.Minute}
 )
 
-func (p pace) after(cost time.Duration) time.Duration { return min(cost*p.share, p.later) }
+func (p pace) after(cost time.Duration) time.Duration { return min(cost*p.share, p.longest) }
 
 // heldAgents is how long the agents of this machine stay: the driver can refuse to switch MIG mode while a process has
 // the GPU open, and the agent that switches it waits longer than that (agent.InUseWait).

@@ -32,8 +32,11 @@ image: node ## build the image of cosplay-node as an archive in dist, for docker
 manifests: node ## write the device classes into deploy/kubernetes
 	@bin/cosplay-node classes >deploy/kubernetes/classes.yaml
 
+# A make that was started with -j shares its jobs.
+jobs = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(shell nproc))
+
 lib: ## build the C libraries that the binary carries
-	@$(MAKE) --no-print-directory -j $(shell nproc) -C driver
+	@$(MAKE) --no-print-directory $(jobs) -C driver
 
 demo: build ## run cosplay on a simulated H200; needs no GPU, no Docker
 	@scripts/demo $(BIN)
@@ -76,7 +79,7 @@ race: lib ## the tests of the packages with goroutines, with the race detector
 INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc|TestTorch
 libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
 c_tests = $(GO) test $(TESTFLAGS) -count=1 -vet=off ./internal/sim ./internal/disguise/...
-built = $(MAKE) -s -j $(shell nproc) -C driver
+built = $(MAKE) -s $(jobs) -C driver
 
 sanitize: lib ## the tests of the C code, with the sanitizers of undefined behavior and of addresses
 	@$(with_judge); copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT INT TERM && \

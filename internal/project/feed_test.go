@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"cosplay/internal/project"
 	"cosplay/internal/projecttest"
@@ -25,6 +26,7 @@ func TestFeed(t *testing.T) {
 	t.Cleanup(func() { _ = p.Close() })
 	feed := project.Feed{Project: p}
 	var last project.Reading
+	var allAt time.Time
 	next := func(want int, full bool) {
 		t.Helper()
 		r, err := feed.Next(context.Background())
@@ -32,6 +34,10 @@ func TestFeed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if before, again := allAt, r.AllAt != allAt; again != full || r.GPUsAt.Before(r.AllAt) {
+			t.Errorf("full %v: all was read at %s, the GPUs at %s; before: %s", full, r.AllAt, r.GPUsAt, before)
+		}
+		allAt = r.AllAt
 		if r.Full != full || len(r.Prior.Sessions) != want || len(r.Live.Hosts[0].Bodies) != want || len(r.Used) != want {
 			t.Errorf("full %v: %d sessions, %d bodies, %d counted; want %v, %d", r.Full, len(r.Prior.Sessions), len(r.Live.Hosts[0].Bodies), len(r.Used), full, want)
 		}

@@ -3,7 +3,7 @@
 package agent
 
 // #cgo LDFLAGS: -ldl
-// #include "clocks.h"
+// #include "direct.h"
 import "C"
 
 import (

@@ -1,6 +1,6 @@
-/* Calls of NVML functions through the library that go-nvml has loaded. */
-#ifndef CLOCKS_H
-#define CLOCKS_H
+/* NVML functions that go-nvml calls wrongly or at too high a cost, called in the library that it has loaded. */
+#ifndef DIRECT_H
+#define DIRECT_H
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -38,6 +38,29 @@ static int supported_graphics_clocks(const char *library, void *device, unsigned
 {
     graphics_clocks f = (graphics_clocks)function(library, "nvmlDeviceGetSupportedGraphicsClocks");
     return f ? f(device, memory, count, clocks) : FUNCTION_NOT_FOUND;
+}
+
+/* nvmlGpmMetricsGet_t of NVML's header, version 1 */
+struct gpm {
+    unsigned version, count;
+    void *before, *after;
+    struct {
+        unsigned id;
+        int answer;
+        double value;
+        const char *name, *long_name, *unit;
+    } metrics[210];
+};
+typedef int (*gpm_metrics)(struct gpm *gpm);
+
+/* gpm_metric returns one metric of the time between two samples. */
+static int gpm_metric(const char *library, unsigned id, void *before, void *after, double *value)
+{
+    struct gpm gpm = {.version = 1, .count = 1, .before = before, .after = after, .metrics[0].id = id};
+    gpm_metrics f = (gpm_metrics)function(library, "nvmlGpmMetricsGet");
+    int answer = f ? f(&gpm) : FUNCTION_NOT_FOUND;
+    *value = gpm.metrics[0].value;
+    return answer ? answer : gpm.metrics[0].answer;
 }
 
 #endif

@@ -151,16 +151,20 @@ func (p *page) topTitle(v TopView) line {
 		return join(inked(strong, "cosplay top"), text(" at "+v.At.Format(time.TimeOnly)+times+": "), v.tally.words())
 	}
 	const old = 2 * time.Second
-	var times string
+	var gpus, all string
 	if v.At.Sub(v.GPUsAt) >= old {
-		times += ", GPUs at " + v.GPUsAt.Format(time.TimeOnly)
+		gpus = ", GPUs at " + v.GPUsAt.Format(time.TimeOnly)
 	}
-	gpus := title(times)
-	if v.At.Sub(v.AllAt) >= old {
-		times += ", states at " + v.AllAt.Format(time.TimeOnly)
+	switch {
+	case v.At.Sub(v.AllAt) < old:
+		all = gpus
+	case v.AllAt.Equal(v.GPUsAt):
+		all = ", GPUs and states at " + v.AllAt.Format(time.TimeOnly)
+	default:
+		all = gpus + ", states at " + v.AllAt.Format(time.TimeOnly)
 	}
-	for _, full := range []line{title(times), gpus} {
-		if full.width() <= p.width() {
+	for _, times := range []string{all, gpus} {
+		if full := title(times); full.width() <= p.width() {
 			return full
 		}
 	}

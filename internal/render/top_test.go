@@ -99,15 +99,23 @@ func TestTopScreen(t *testing.T) {
 
 // TestTopTitle: a live table says when older parts were read, as far as its first line has room.
 func TestTopTitle(t *testing.T) {
-	for width, want := range map[int]string{
-		60:  "cosplay top at 14:02:11: 140 sessions, all running; no",
-		80:  "cosplay top at 14:02:11, GPUs at 14:01:51: 140 sessions, all running; no drift.",
-		100: "cosplay top at 14:02:11, GPUs at 14:01:51, states at 14:00:11: 140 sessions, all running; no drift.",
+	const at, summary = "cosplay top at 14:02:11", ": 140 sessions, all running; no drift."
+	for _, c := range []struct {
+		width     int
+		gpus, all time.Duration // ago
+		want      string
+	}{
+		{60, 20 * time.Second, 2 * time.Minute, "cosplay top at 14:02:11: 140 sessions, all running; no"},
+		{80, 20 * time.Second, 2 * time.Minute, at + ", GPUs at 14:01:51" + summary},
+		{100, 20 * time.Second, 2 * time.Minute, at + ", GPUs at 14:01:51, states at 14:00:11" + summary},
+		{100, 20 * time.Second, 20 * time.Second, at + ", GPUs and states at 14:01:51" + summary},
+		{100, 0, 2 * time.Minute, at + ", states at 14:00:11" + summary},
+		{100, time.Second, time.Second, at + summary},
 	} {
 		v := topOf(wide(24, 20).applied(), 24)
-		v.GPUsAt, v.AllAt = v.At.Add(-20*time.Second), v.At.Add(-2*time.Minute)
-		if got, _, _ := strings.Cut(TopScreen(Style{Width: width}, v), "\n"); got != want {
-			t.Errorf("at %d columns: %q, want %q", width, got, want)
+		v.GPUsAt, v.AllAt = v.At.Add(-c.gpus), v.At.Add(-c.all)
+		if got, _, _ := strings.Cut(TopScreen(Style{Width: c.width}, v), "\n"); got != c.want {
+			t.Errorf("at %d columns: %q, want %q", c.width, got, c.want)
 		}
 	}
 }

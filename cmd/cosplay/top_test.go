@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,6 +93,23 @@ func (l *liveTop) sees(text string) (before string) {
 	}
 	before, l.seen, _ = strings.Cut(l.seen, text)
 	return before
+}
+
+// children is the number of processes that it has started and that run.
+func (l *liveTop) children() (count int) {
+	l.t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.process.Pid))
+	if err != nil || len(lists) == 0 {
+		l.t.Fatalf("the children of %d: %v", l.process.Pid, err)
+	}
+	for _, name := range lists {
+		list, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the thread has ended
+			l.t.Fatal(err)
+		}
+		count += len(strings.Fields(string(list)))
+	}
+	return count
 }
 
 func (l *liveTop) press(keys string) {
@@ -180,6 +201,17 @@ session "worker" {
 			t.Errorf("it ended after %s", took)
 		}
 		p.run("sim", "fault", "--clear")
+	})
+	t.Run("no project", func(t *testing.T) {
+		machine := project{t: t, dir: t.TempDir(), env: []string{"LD_LIBRARY_PATH=" + filepath.Join(p.dir, ".cosplay", "sim", "lab")}}
+		top := machine.liveTop(t, 120)
+		top.sees("2 foreign slices")
+		top.sees("GPUs and states at") // as they were
+		if got := top.children(); got != 1 {
+			t.Errorf("it has %d processes besides the terminal's guard: a GPU stays open", got-1)
+		}
+		top.press("q")
+		top.ends("exit status 0")
 	})
 	p.run("destroy", "--auto-approve")
 }

@@ -37,7 +37,13 @@ In a folder with neither a configuration nor a state: those of this machine, wit
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			view, err := inv.statusView(cmd.Context())
 			if none, is := errors.AsType[*project.NoConfigError](err); is && none.Bare {
-				view, err := inv.machineView(cmd.Context())
+				p, err := inv.open(forState)
+				if err != nil {
+					return err
+				}
+				done := inv.slow("Reading the GPUs")
+				view, err := inv.machineView(cmd.Context(), p)
+				done()
 				if err != nil {
 					return err
 				}
@@ -69,14 +75,8 @@ func (inv *invocation) statusView(ctx context.Context) (view render.StatusView, 
 }
 
 // machineView is this machine, without a project.
-func (inv *invocation) machineView(ctx context.Context) (view render.MachineView, err error) {
-	p, err := inv.open(forState)
-	if err != nil {
-		return view, err
-	}
-	done := inv.slow("Reading the GPUs")
+func (inv *invocation) machineView(ctx context.Context, p *opened) (view render.MachineView, err error) {
 	live, unread, err := p.ReadMachine(ctx)
-	done()
 	if err != nil {
 		return view, err
 	}

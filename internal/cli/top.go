@@ -113,14 +113,7 @@ type topReader func(context.Context) (render.TopReading, error)
 func (inv *invocation) readings() (topReader, error) {
 	p, err := inv.open(forHosts)
 	if none, is := errors.AsType[*project.NoConfigError](err); is && none.Bare {
-		return func(ctx context.Context) (render.TopReading, error) {
-			view, err := inv.machineView(ctx)
-			if err == nil {
-				err = view.Unread
-			}
-			now := time.Now()
-			return render.TopReading{StatusView: view.StatusView, TopTimes: render.TopTimes{At: now, GPUsAt: now, AllAt: now}}, err
-		}, nil
+		return inv.machineReadings()
 	}
 	if err != nil {
 		return nil, err
@@ -137,6 +130,28 @@ func (inv *invocation) readings() (topReader, error) {
 		}
 		last.Live, last.Used, last.Busy, last.Now = r.Live, r.Used, r.Busy, project.Now()
 		return render.TopReading{StatusView: last, Changed: r.Changed, TopTimes: render.TopTimes{At: time.Now(), GPUsAt: r.GPUsAt, AllAt: r.AllAt}}, nil
+	}, nil
+}
+
+// machineReadings reads this machine, without a project. Between readings it keeps no GPU open.
+func (inv *invocation) machineReadings() (topReader, error) {
+	p, err := inv.open(forState)
+	if err != nil {
+		return nil, err
+	}
+	read := project.AtPace(func(ctx context.Context) (render.TopReading, error) {
+		view, err := inv.machineView(ctx, p)
+		p.Machine.Rest()
+		if err == nil {
+			err = view.Unread
+		}
+		now := time.Now()
+		return render.TopReading{StatusView: view.StatusView, TopTimes: render.TopTimes{GPUsAt: now, AllAt: now}}, err
+	})
+	return func(ctx context.Context) (render.TopReading, error) {
+		r, err := read(ctx)
+		r.At = time.Now()
+		return r, err
 	}, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
@@ -40,17 +38,6 @@ type Reading struct {
 
 	GPUsAt, AllAt time.Time // when the GPUs were read, and when all was
 }
-
-// pace spaces readings of one kind, so that they take 1/share of one processor; a pause is never longer than longest.
-type pace struct{ share, longest time.Duration }
-
-// The GPUs change from second to second, states and drift seldom.
-var (
-	paceOfGPUs = pace{300, 2 * time.Minute}
-	paceOfAll  = pace{500, 5 * time.Minute}
-)
-
-func (p pace) after(cost time.Duration) time.Duration { return min(cost*p.share, p.longest) }
 
 // heldAgents is how long the agents of this machine stay: the driver can refuse to switch MIG mode while a process has
 // the GPU open, and the agent that switches it waits longer than that (agent.InUseWait).
@@ -150,16 +137,4 @@ func withGPUs(live, later resource.Live) resource.Live {
 		}
 	}
 	return live
-}
-
-// processorTime is what this process and its children that have ended have used.
-func processorTime() time.Duration {
-	var total int64
-	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
-		var used unix.Rusage
-		if unix.Getrusage(who, &used) == nil {
-			total += used.Utime.Nano() + used.Stime.Nano()
-		}
-	}
-	return time.Duration(total)
 }

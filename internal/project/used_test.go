@@ -93,16 +93,6 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestPace: a dear reading is followed by a longer pause, which has an end.
-func TestPace(t *testing.T) {
-	p := pace{300, time.Minute}
-	for cost, want := range map[time.Duration]time.Duration{0: 0, 10 * time.Millisecond: 3 * time.Second, time.Second: time.Minute} {
-		if got := p.after(cost); got != want {
-			t.Errorf("after %s a pause of %s, want %s", cost, got, want)
-		}
-	}
-}
-
 // TestBusyGPUs: a session on whole GPUs is as busy as they are on average, where the driver says it of each.
 func TestBusyGPUs(t *testing.T) {
 	live := resource.Live{Hosts: []resource.Host{{Name: "lab", GPUs: []resource.GPU{

@@ -29,12 +29,13 @@ func TestFeed(t *testing.T) {
 	var allAt time.Time
 	next := func(want int, full bool) {
 		t.Helper()
+		begun := time.Now()
 		r, err := feed.Next(context.Background())
 		last = r
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before, again := allAt, r.AllAt != allAt; again != full || r.GPUsAt.Before(r.AllAt) {
+		if before, again := allAt, r.AllAt != allAt; again != full || r.GPUsAt.Before(r.AllAt) || full && r.AllAt.Before(begun) {
 			t.Errorf("full %v: all was read at %s, the GPUs at %s; before: %s", full, r.AllAt, r.GPUsAt, before)
 		}
 		allAt = r.AllAt
@@ -68,14 +69,16 @@ func TestFeed(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("the account of a session: %v, %v", all, err)
 	}
-	const atPeak = 40
+	const total, atPeak, counted = 24, 40, 5 << 20
 	account, err := os.OpenFile(all[0], os.O_WRONLY, 0)
 	if err == nil {
-		_, err = account.WriteAt(binary.NativeEndian.AppendUint64(nil, 5<<20), atPeak)
+		for _, at := range []int64{total, atPeak} {
+			_, err = account.WriteAt(binary.NativeEndian.AppendUint64(nil, counted), at)
+		}
 		_ = account.Close()
 	}
 	before := last.Used
-	if r, err2 := feed.Next(context.Background()); err != nil || err2 != nil || r.Full || r.Used[resource.Nth("worker", 1)].PeakMiB != 5 || !slices.Equal(r.Changed, []resource.Address{resource.Nth("worker", 1)}) {
+	if r, err2 := feed.Next(context.Background()); err != nil || err2 != nil || r.Full || r.Used[resource.Nth("worker", 1)].PeakMiB != 5 || r.Used[resource.Nth("worker", 1)].NowBytes != counted || !slices.Equal(r.Changed, []resource.Address{resource.Nth("worker", 1)}) {
 		t.Errorf("a changed account: %v, %v, full %v, %+v, changed %v", err, err2, r.Full, r.Used, r.Changed)
 	}
 	if before[resource.Nth("worker", 1)].PeakMiB != 0 {
@@ -85,5 +88,15 @@ func TestFeed(t *testing.T) {
 	next(3, false)
 	if r, err := feed.Next(context.Background()); err != nil || r.Used[resource.Nth("worker", 2)].NowBytes != 0 {
 		t.Errorf("%v, %+v", err, r.Used)
+	}
+	write("2")
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	if r, err := feed.Next(stopped); err == nil {
+		t.Errorf("a reading that was stopped: %+v", r)
+	}
+	next(2, true)
+	if use := last.Used[resource.Nth("worker", 1)]; use.NowBytes != 0 || use.PeakMiB != 5 {
+		t.Errorf("what a program had that no GPU lists: %+v", use)
 	}
 }

@@ -2,10 +2,12 @@ package project
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -90,6 +92,17 @@ func TestAccounts(t *testing.T) {
 	a.read(&Fleet{}, resource.Prior{}, now.Add(time.Hour))
 	if got := a.uses[resource.Nth("worker", 99)]; got.NowBytes != 2<<20 {
 		t.Errorf("with time enough, the last has %+v", got)
+	}
+}
+
+// TestDifferences: sessions that came, went, or use something else.
+func TestDifferences(t *testing.T) {
+	one := resource.One
+	found := differences(map[resource.Address]resource.Use{one("same"): {NowBytes: 1}, one("other"): {NowBytes: 1}, one("gone"): {}},
+		map[resource.Address]resource.Use{one("same"): {NowBytes: 1}, one("other"): {NowBytes: 2}, one("new"): {}})
+	names := prose.Each(found, resource.Address.Short)
+	if slices.Sort(names); !slices.Equal(names, []string{"gone", "new", "other"}) {
+		t.Errorf("they differ in %v", names)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestAtPace(t *testing.T) {
 			err   error
 		}{{0, 0, failure}, {0, 2, nil}, {time.Second, 2, nil}, {4 * time.Second, 2, nil}, {2 * time.Minute, 3, nil}, {time.Second, 3, nil}} {
 			time.Sleep(step.after)
-			if got, err := read(t.Context()); got != step.want || err != step.err {
+			if got, err := read(t.Context()); got != step.want || !errors.Is(err, step.err) {
 				t.Errorf("%s later: %d, %v; want %d, %v", step.after, got, err, step.want, step.err)
 			}
 		}

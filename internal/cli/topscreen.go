@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -76,6 +77,9 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 		return err
 	}
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithoutRenderer(), tea.WithFPS(1), tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
+	// One thread at a time: others that wake for a moment cost more than they do. Nor does Go then look each second how
+	// many processors there are.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer fullscreen.Changed(func() { program.Send(topChanged{}) })()
 	go m.follow(ctx, program.Send)
 	_, err = program.Run()
@@ -89,14 +93,15 @@ func (inv *invocation) topScreen(ctx context.Context, o topOptions, view render.
 func (topModel) Init() tea.Cmd { return nil }
 
 // follow reads at each interval, while keys are answered: a driver can hang. One goroutine does: the stack of a new one
-// would grow at each reading.
+// would grow at each reading. It keeps the phase of Bubble Tea's ticker, which was started with it: to wake a processor
+// twice a second costs more than once.
 func (m topModel) follow(ctx context.Context, send func(tea.Msg)) {
 	defer m.screen.ClosePanicking()
-	for {
+	for begun := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(m.interval):
+		case <-time.After(m.interval - time.Since(begun)%m.interval):
 		}
 		r, err := m.read(ctx)
 		send(topRead{r, err})

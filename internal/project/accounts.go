@@ -23,8 +23,8 @@ type account struct {
 	in      runtime.Runtime
 }
 
-// shareOfTime is the part of the time between two readings that the accounts may take: 1/300.
-const shareOfTime = 300
+// shareOfTime is the part of the time between two readings that the accounts may take: 1/500.
+const shareOfTime = 500
 
 // leastAccounts are read in any case: those of a GPU that is full.
 const leastAccounts = 8

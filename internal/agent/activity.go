@@ -63,8 +63,8 @@ func (l *nvmlLibrary) freeSamples(all map[int]nvml.GpmSample) {
 	}
 }
 
-// between is the part of the time between two samples, in percent, in which a program ran. go-nvml's own call copies
-// the room of all metrics, 30 KiB, which is most of what a reading of 1,000 instances costs.
+// between is the part of the time between two samples, in percent, in which a program ran. go-nvml's own call (0.13.0)
+// has metrics of 1,624 bytes, not of 40 as NVML's header, and copies 210 of them three times, a megabyte for each instance.
 func (l *nvmlLibrary) between(before, after nvml.GpmSample) int {
 	if before == nil || after == nil {
 		return resource.ActivityUnknown

@@ -109,8 +109,11 @@ session "farewell" {
 	}
 	defer terminal.Close()
 	lines, shown := bufio.NewScanner(terminal), false
+	var seen []string
 	for lines.Scan() {
-		switch line := strings.TrimSpace(lines.Text()); {
+		line := strings.TrimSpace(lines.Text())
+		seen = append(seen, line)
+		switch {
 		case line == "ready":
 			time.Sleep(1500 * time.Millisecond)
 			p.run("expire")
@@ -119,7 +122,7 @@ session "farewell" {
 		}
 	}
 	if command.Wait() == nil || !shown {
-		t.Errorf("%s by %s: the message was shown: %v; the program ended with %v", runtime, how, shown, command.ProcessState)
+		t.Errorf("%s by %s: the program ended with %v; on the terminal was %q", runtime, how, command.ProcessState, seen)
 	}
 }
 

@@ -24,9 +24,12 @@ import (
 	"cosplay/internal/initd/sshd"
 )
 
-// stopPatience is how long the command may take after SIGTERM. Together with restPatience
-// it is below the 10 s of docker stop.
-const stopPatience = 5 * time.Second
+// stopPatience is how long the command may take after SIGTERM, and closePatience how long programs over ssh may take to
+// end and again connections to close. Together with restPatience all are below the 10 s of docker stop.
+const (
+	stopPatience  = 5 * time.Second
+	closePatience = time.Second
+)
 
 // nameProcess sets the name that top and ps show; otherwise it would be "exe".
 func nameProcess(name string) {
@@ -63,7 +66,7 @@ func serve(config string) int {
 		if err != nil {
 			return fail(codeFailed, err)
 		}
-		defer server.Close(time.Second)
+		defer server.Close(closePatience)
 		greet = serve
 	}
 	if command == nil {

@@ -34,11 +34,12 @@ type Server struct {
 	Grace    time.Duration // until a client must have logged in; 0 is 20 s
 	Load     func(n int)   // called when the number of connections changes; nil is nothing
 
-	gate   gate
-	mu     sync.Mutex
-	closed bool
-	open   map[io.Closer]bool // listener and connections
-	ended  sync.WaitGroup     // of all these; added to before closed
+	gate    gate
+	mu      sync.Mutex
+	closed  bool
+	closing chan struct{}      // closed by Close; set by the first track
+	open    map[io.Closer]bool // listener and connections; true: its client has logged in
+	ended   sync.WaitGroup     // of all these; added to before closed
 
 	connections int
 }
@@ -82,19 +83,35 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// Close ends all connections, which sends SIGHUP to their processes, and waits a limited time for their output.
+// Close sends SIGHUP to the processes of all sessions. Up to the wait, their clients get what was written on terminals
+// before, the last output and the exit codes. Then Close ends the connections that remain, and waits as long for that.
 func (s *Server) Close(wait time.Duration) {
 	s.mu.Lock()
-	s.closed = true
-	for c := range s.open {
-		shut(c)
+	if s.closing != nil && !s.closed {
+		close(s.closing)
 	}
+	s.closed = true
 	s.mu.Unlock()
 	gone := make(chan struct{})
 	go func() { s.ended.Wait(); close(gone) }()
-	select {
-	case <-gone:
-	case <-time.After(wait):
+	for _, entered := range []bool{false, true} {
+		s.cut(entered)
+		select {
+		case <-gone:
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// cut closes the connections whose clients have logged in, or the others and the listener.
+func (s *Server) cut(entered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c, has := range s.open {
+		if has == entered {
+			shut(c)
+		}
 	}
 }
 
@@ -105,11 +122,18 @@ func (s *Server) track(c io.Closer) bool {
 		return false
 	}
 	if s.open == nil {
-		s.open = map[io.Closer]bool{}
+		s.open, s.closing = map[io.Closer]bool{}, make(chan struct{})
 	}
-	s.open[c] = true
+	s.open[c] = false
 	s.ended.Add(1)
 	return true
+}
+
+// enter marks a connection whose client has logged in.
+func (s *Server) enter(c io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[c] = true
 }
 
 func (s *Server) forget(c io.Closer) {
@@ -187,6 +211,7 @@ func (s *Server) welcome(raw *visitor) {
 		return
 	}
 	defer shut(conn)
+	s.enter(raw)
 	forwards := &forwards{server: s, conn: conn, listeners: map[string]net.Listener{}}
 	defer forwards.close()
 	gone := make(chan struct{})
@@ -196,6 +221,8 @@ func (s *Server) welcome(raw *visitor) {
 	defer sessions.Wait()
 	for {
 		select {
+		case <-s.closing:
+			return
 		case r := <-requests:
 			if r == nil {
 				requests = nil

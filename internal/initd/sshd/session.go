@@ -42,10 +42,19 @@ func (s *Server) session(conn *ssh.ServerConn, offer ssh.NewChannel) {
 		return
 	}
 	one := &session{server: s, conn: conn, ch: ch, client: environ.Vars{}, waited: make(chan struct{})}
-	for r := range requests {
-		one.request(r)
+	for closing := s.closing; ; {
+		select {
+		case <-closing:
+			closing = nil
+			one.end()
+		case r, more := <-requests:
+			if !more {
+				one.hangUp()
+				return
+			}
+			one.request(r)
+		}
 	}
-	one.hangUp()
 }
 
 func (s *session) request(r *ssh.Request) {
@@ -268,12 +277,25 @@ func (s *session) kill(number syscall.Signal) bool {
 	}
 }
 
-// hangUp ends the session. A process that ignores SIGHUP, under nohup or tmux, continues.
-func (s *session) hangUp() {
-	shut(s.ch)
+// end hangs the process up, and lets its client have the last output and the exit code.
+func (s *session) end() {
+	if s.started = true; s.cmd == nil {
+		shut(s.ch)
+	}
+	s.release()
+}
+
+// release sends the process what it gets if its terminal closes.
+func (s *session) release() {
 	if s.kill(syscall.SIGHUP) {
 		s.kill(syscall.SIGCONT)
 	}
+}
+
+// hangUp ends the session. A process that ignores SIGHUP, under nohup or tmux, continues.
+func (s *session) hangUp() {
+	shut(s.ch)
+	s.release()
 	for _, c := range s.ours {
 		shut(c)
 	}

@@ -60,7 +60,7 @@ func (f *finder) tryAll(ctx context.Context, cards []int) {
 			a := f.try(ctx, card, limit)
 			lock.Lock()
 			f.attempts[card] = a
-			fmt.Fprintln(f.Err, " ", render.TrialWords(a.Target, a.Trial))
+			fmt.Fprintln(f.Err, " ", render.TrialWords(a.Target, a.Trial, a.Code))
 			lock.Unlock()
 			<-slots
 		})

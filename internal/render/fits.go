@@ -274,13 +274,18 @@ var results = map[capacity.Result]struct{ key, trial string }{
 	capacity.Failed: {"failed", "failed"}, capacity.Absent: {"unknown", "no session"}, capacity.Untried: {"unknown", ""},
 }
 
-// TrialWords say how a run on a card ended.
-func TrialWords(t resource.Target, trial capacity.Trial) string {
-	result := results[trial.Result].trial
-	if trial.Result == capacity.Squeezed {
+// TrialWords say how a run on a card ended, and with which exit code if it failed.
+func TrialWords(t resource.Target, trial capacity.Trial, code int) string {
+	result, peak := results[trial.Result].trial, "peak "+mib(trial.PeakMiB)
+	switch {
+	case trial.Result == capacity.Squeezed:
 		result += ", " + brief(trial)
+	case trial.Result == capacity.Failed && code == 0:
+		result, peak = "used no GPU memory", ""
+	case trial.Result == capacity.Failed && code > 0:
+		result += fmt.Sprintf(" with exit code %d", code)
 	}
-	return fmt.Sprintf("%s: %s, peak %s, %s", t.ShortName(), result, mib(trial.PeakMiB), secondsWords(trial.Seconds))
+	return t.ShortName() + ": " + strings.Join(present(result, peak, secondsWords(trial.Seconds)), ", ")
 }
 
 // pressure says what the command had to do to fit.

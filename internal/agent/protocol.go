@@ -298,7 +298,7 @@ func (e *Error) Error() string {
 		}
 	}
 	if advice := e.Advice.Error(); advice != "" {
-		text += "\n  " + prose.Stop(advice)
+		text = prose.Stop(text) + "\n  " + prose.Stop(advice)
 	}
 	return text
 }

@@ -123,6 +123,9 @@ func begin(g *resource.Page, t Take, found *Found) error {
 	*g = resource.Page{UUID: g.UUID, BootID: g.BootID, Departed: g.Departed, Changes: g.Changes}
 	if found == nil || (t.FromState || t.Stated) && t.Trusted {
 		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
+		if found != nil && t.Stated {
+			g.Set = Changed(t.Baseline, found.Settings.Get)
+		}
 		return nil
 	}
 	for setting, was := range t.Baseline.All() {
@@ -147,6 +150,17 @@ func begin(g *resource.Page, t Take, found *Found) error {
 	g.LockBefore = !g.Baseline.Has(resource.SMClock) && found.GPU.LooksLocked()
 	g.Departed = existing(g.Departed, found)
 	return nil
+}
+
+// Changed are the settings of a GPU that are not those of a stated baseline: another tool has changed them, and they are
+// restored like what cosplay sets.
+func Changed(stated resource.Settings, now func(resource.Setting) (int, bool)) (changed resource.Settings) {
+	for setting, was := range stated.All() {
+		if is, known := now(setting); known && is != was {
+			changed = changed.With(setting, is)
+		}
+	}
+	return changed
 }
 
 // at is a slice without the name of its host, which differs between projects.

@@ -104,6 +104,9 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 		if err != nil || g.Baseline.Value(resource.PowerLimit) != test.power || g.Baseline.Is(resource.MIGMode, resource.On) {
 			t.Errorf("%s: %v, %+v", test.name, err, g.Baseline)
 		}
+		if changed := test.take.Stated; g.Set.Is(resource.PowerLimit, 700_000) != changed || g.Set.Has(resource.PersistenceMode) {
+			t.Errorf("%s: counted as set: %+v", test.name, g.Set)
+		}
 	}
 }
 

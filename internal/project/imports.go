@@ -39,8 +39,9 @@ func (i *Import) Into(prior resource.Prior) resource.Prior {
 }
 
 // Finder finds the object that an import block names. It also returns the state
-// to continue with: a lost state gets back the lineage and the key that prove the object.
-type Finder func(ctx context.Context, p *Project, prior resource.Prior, live resource.Live, one config.Import) (*Import, resource.Prior, error)
+// to continue with: a lost state gets back the lineage and the key that prove the object. The sessions beside are those that
+// other blocks import: their slices are not foreign.
+type Finder func(ctx context.Context, p *Project, prior resource.Prior, live resource.Live, one config.Import, beside []resource.PriorSession) (*Import, resource.Prior, error)
 
 // imports finds the objects that import blocks name, for sessions that the state does not
 // have. It returns the state with them, and the steps that add them; live gets the containers.
@@ -49,39 +50,59 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live *resou
 		_, there := prior.Session(one.To)
 		return !there && !o.Left[one.To]
 	})
-	next, seen, found, diags := p.findImports(ctx, blocks, prior, *live)
+	next, seen, found, diags := p.findImports(ctx, blocks, prior, *live, nil)
 	stated, wrong := Stated(found, prior, *live)
-	together := false
-	for _, one := range found {
-		key, on := one.On()
-		if i := slices.IndexFunc(blocks, func(b config.Import) bool { return b.To == one.To }); on && !wrong.HasErrors() && blocks[i].Baseline != stated[key] {
-			blocks[i].Baseline, together = stated[key], true
+	if !wrong.HasErrors() && len(found) > 1 { // the first import on a GPU acquires it, with the statements of all
+		for _, one := range found {
+			i := slices.IndexFunc(blocks, func(b config.Import) bool { return b.To == one.To })
+			if key, on := one.On(); on {
+				blocks[i].Baseline = stated[key]
+			}
 		}
+		beside := prose.Each(found, func(one Statement) resource.PriorSession { return one.Found.Session })
+		next, seen, found, diags = p.findImports(ctx, blocks, prior, *live, beside)
 	}
-	if together { // the first import on a GPU acquires it, with the statements of all
-		next, seen, found, diags = p.findImports(ctx, blocks, prior, *live)
-	}
-	var steps []plan.Step
 	o.Imported = map[resource.Address]string{}
 	for _, one := range found {
 		if one.Found.Foreign || one.Found.Unproven {
 			diags = append(diags, foreignImport(one.Import, one.Found))
 		}
-		steps = append(steps, one.Found.Steps...)
 		o.Imported[one.To] = one.ID
 	}
 	*live = seen
-	return next, steps, append(diags, wrong...)
+	return next, inTurn(found), append(diags, wrong...)
+}
+
+// inTurn are the steps of imports. Each import waits for those before it that acquire its GPU and note the boot of its host:
+// the ledger takes the baseline that import blocks state from the first alone.
+func inTurn(found []Statement) (all []plan.Step) {
+	noted, taken := map[string][]string{}, map[resource.GPUKey][]string{} // the steps to wait for
+	for _, one := range found {
+		on := one.Found.Session.Slice.On()
+		before := slices.Concat(noted[on.Host], taken[on])
+		for _, s := range one.Found.Steps {
+			s.Needs = slices.Concat(before, s.Needs)
+			all = append(all, s)
+			switch s.Do.Op.(type) {
+			case plan.NoteBoot:
+				noted[on.Host] = append(noted[on.Host], s.ID)
+			case plan.TakeGPU, plan.DoubtClock:
+				taken[on] = append(taken[on], s.ID)
+			default:
+			}
+		}
+	}
+	return all
 }
 
 // findImports finds the objects of import blocks, in turn.
-func (p *Project) findImports(ctx context.Context, blocks []config.Import, prior resource.Prior, live resource.Live) (resource.Prior, resource.Live, []Statement, hcl.Diagnostics) {
+func (p *Project) findImports(ctx context.Context, blocks []config.Import, prior resource.Prior, live resource.Live, beside []resource.PriorSession) (resource.Prior, resource.Live, []Statement, hcl.Diagnostics) {
 	var (
 		all   []Statement
 		diags hcl.Diagnostics
 	)
 	for _, one := range blocks {
-		found, next, err := p.options.Find(ctx, p, prior, live, one)
+		found, next, err := p.options.Find(ctx, p, prior, live, one, beside)
 		if err == nil && next.Lineage != prior.Lineage {
 			err = fmt.Errorf("the state was lost. Fix: cosplay state rebuild")
 		}

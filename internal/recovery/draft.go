@@ -121,7 +121,7 @@ func TryImports(ctx context.Context, p *project.Project) (map[resource.Address]e
 	}
 	failed := map[resource.Address]error{}
 	for _, one := range p.Intent.Imports {
-		found, next, err := FindImport(ctx, p, prior, live, one)
+		found, next, err := FindImport(ctx, p, prior, live, one, nil)
 		switch {
 		case err != nil && !errors.Is(err, ErrOnlyRoot):
 			failed[one.To] = err

@@ -13,6 +13,7 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
+	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
@@ -31,9 +32,10 @@ type finder struct {
 	wanted config.Session
 	id     string
 
-	baseline resource.Settings // of the GPU, as far as the import states it
-	inFile   bool              // an import block names the object
-	rootOnly error             // that only root may import it, although the rest is in order
+	baseline resource.Settings       // of the GPU, as far as the import states it
+	inFile   bool                    // an import block names the object
+	beside   []resource.PriorSession // that other blocks import
+	rootOnly error                   // that only root may import it, although the rest is in order
 }
 
 // find tries the project's own objects, then slices, then containers.
@@ -69,7 +71,11 @@ func (f *finder) find(ctx context.Context) (*project.Import, error) {
 	if strings.HasPrefix(f.id, "GPU-") {
 		return nil, fmt.Errorf("%s is a whole GPU, which cannot be imported: cosplay apply acquires it for a session", f.id)
 	}
-	return nil, fmt.Errorf("host %q has no %q to import: name a MIG slice by its UUID (nvidia-smi -L), a container by its name or ID (docker ps -a), or the leftover of a session by its name", f.wanted.Host, f.id)
+	fix := "name a MIG slice by its UUID (nvidia-smi -L), a container by its name or ID (docker ps -a), or the leftover of a session by its name"
+	if f.inFile {
+		fix += "; or remove the import block, if the object was destroyed"
+	}
+	return nil, prose.Advice{What: fmt.Sprintf("host %q has no %q to import", f.wanted.Host, f.id), Fix: fix}
 }
 
 // means reports whether the ID names this session of the project.
@@ -135,7 +141,8 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	}
 	for _, s := range f.prior.Sessions {
 		if s.Handle != nil && (resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}).Match(made) != resource.OtherSlice {
-			return nil, fmt.Errorf("the slice %s is that of %s already. To import it for another session, remove that one from the state first: cosplay state rm %s", made.UUID, s.Address, s.Address.Short())
+			return nil, prose.Advice{What: fmt.Sprintf("the slice %s is that of %s already", made.UUID, s.Address),
+				Fix: "to import it for another session, remove that one from the state first: cosplay state rm " + s.Address.Short()}
 		}
 	}
 	if err := f.mayHave(made); err != nil {
@@ -172,6 +179,7 @@ func (f *finder) take(host string, g resource.GPU, lineage string) plan.TakeGPU 
 		take.Baseline, take.LockBefore = diff.Baseline(g, f.DiffOptions(f.live).BaselineClockMHz[host])
 		if f.baseline != (resource.Settings{}) {
 			take.Baseline, take.LockBefore, take.Stated = f.baseline.Over(take.Baseline), false, true
+			take.Holds = ledger.Changed(f.baseline, g.Now)
 		}
 	}
 	return take
@@ -274,6 +282,11 @@ func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
 	who, err := f.Machine.Person(f.Intent)
 	if err != nil {
 		return resource.Session{}, err
+	}
+	for _, s := range f.beside {
+		if _, there := prior.Session(s.Address); !there {
+			prior = plan.Fold(prior, plan.Adopt{Session: s}, plan.Made{})
+		}
 	}
 	desired, diags := resolve.Desired(f.Intent, who, prior, f.live, resolve.Scope{Project: f.Name()})
 	for _, s := range desired.Sessions {

@@ -81,7 +81,7 @@ func TestImportOnlyRoot(t *testing.T) {
 	g.MIG = true
 	g.Slices = []resource.LiveSlice{{Slice: resource.Slice{GPU: g.UUID, Profile: "1g.18gb", Start: 2, Size: 1}, Handle: resource.Handle{UUID: "MIG-1"}}}
 	import1 := func(session string) (bool, error) {
-		found, _, err := FindImport(context.Background(), p, prior, live, config.Import{To: resource.One(session), ID: "MIG-1"})
+		found, _, err := FindImport(context.Background(), p, prior, live, config.Import{To: resource.One(session), ID: "MIG-1"}, nil)
 		return found != nil, err
 	}
 	if there, err := import1("a"); !there || !errors.Is(err, ErrOnlyRoot) || !strings.Contains(err.Error(), "sudo cosplay import session.a MIG-1") {

@@ -15,10 +15,10 @@ import (
 // FindImport finds the object that an import names, for a session that is in the configuration
 // and not in the state. Its ID is the UUID of a MIG slice, the name or ID of a container,
 // or the name of a session on its host. Nothing is written. The caller continues with the
-// prior that FindImport returns: a lost state gets back the lineage and the key that prove
+// prior that FindImport returns, and the sessions beside are those that other blocks import: a lost state gets back the lineage and the key that prove
 // the object. With ErrOnlyRoot it returns the object nevertheless: nothing else prevents its import.
-func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, one config.Import) (*project.Import, resource.Prior, error) {
-	f, to := finder{Project: p, prior: prior, live: live, id: one.ID, baseline: one.Baseline, inFile: one.Range.Filename != ""}, one.To
+func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, one config.Import, beside []resource.PriorSession) (*project.Import, resource.Prior, error) {
+	f, to := finder{Project: p, prior: prior, live: live, id: one.ID, baseline: one.Baseline, inFile: one.Range.Filename != "", beside: beside}, one.To
 	wanted := p.Intent.Session(to)
 	if wanted == nil {
 		return nil, prior, fmt.Errorf("the configuration has no %s. Fix: write its block first, since the next apply removes a session that only the state has", to)
@@ -60,7 +60,7 @@ func BeginImport(ctx context.Context, p *project.Project, to resource.Address, i
 		return nil, o, err
 	}
 	one := config.Import{To: to, ID: id}
-	found, next, err := FindImport(ctx, p, o.Prior, o.Live, one)
+	found, next, err := FindImport(ctx, p, o.Prior, o.Live, one, nil)
 	if err != nil {
 		return nil, o, err
 	}
@@ -68,7 +68,7 @@ func BeginImport(ctx context.Context, p *project.Project, to resource.Address, i
 		return nil, o, err
 	}
 	if one.Baseline != (resource.Settings{}) {
-		found, next, err = FindImport(ctx, p, o.Prior, o.Live, one)
+		found, next, err = FindImport(ctx, p, o.Prior, o.Live, one, nil)
 	}
 	o.Prior = next
 	return found, o, err
@@ -81,7 +81,7 @@ func statedFor(ctx context.Context, p *project.Project, o project.Outlook, to re
 		on := found
 		if block.To != to {
 			var err error
-			if on, _, err = FindImport(ctx, p, o.Prior, o.Live, block); err != nil {
+			if on, _, err = FindImport(ctx, p, o.Prior, o.Live, block, nil); err != nil {
 				continue // it is imported already, or the next plan reports it
 			}
 		}

@@ -32,7 +32,7 @@ func (inv *invocation) looking(name, short string, ofProject func(render.StatusV
 		Short: short,
 		Long: short + `.
 
-In a folder with neither a configuration nor a state: those of this machine, with the projects of all users that hold its GPUs, since when, and when their sessions expire. The sessions of other users are in their states, which root can read.`,
+In a folder with neither a configuration nor a state: those of this machine, with the projects of all users that hold its GPUs, since when, and when their sessions expire; also your sessions of cosplay run --detach on simulated hosts. The sessions of other users are in their states, which root can read.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			view, err := inv.statusView(cmd.Context())
@@ -82,7 +82,7 @@ func (inv *invocation) machineView(ctx context.Context, p *opened) (view render.
 	}
 	tenants := project.ReadTenants(live)
 	view = render.MachineView{StatusView: inv.hostsView(p.Project, resource.Prior{}, live), Unread: unread,
-		Sessions: tenants.Sessions, Ends: tenants.Ends, Runs: tenants.Runs, Hidden: tenants.Hidden}
+		Sessions: tenants.Sessions, Ends: tenants.Ends, Runs: tenants.Runs, Hidden: tenants.Hidden, Simulated: tenants.Simulated}
 	view.Tenants = true
 	return view, nil
 }

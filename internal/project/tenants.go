@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
@@ -33,7 +34,8 @@ func noConfig(p *Project, o Options) error {
 }
 
 // ReadMachine reads the GPUs and the ledger of this machine, for a user without a project. If the GPUs cannot be read,
-// it returns what the ledger has and the reason; the error is of a machine that has neither.
+// it returns what the ledger has and the reason; the error is of a machine that has neither, nor a detached session on a
+// simulated host.
 func (p *Project) ReadMachine(ctx context.Context) (live resource.Live, unread, err error) {
 	c := p.Intent.Hosts[0]
 	h, err := p.Machine.Open(c)
@@ -47,7 +49,7 @@ func (p *Project) ReadMachine(ctx context.Context) (live resource.Live, unread, 
 	if err != nil {
 		return live, unread, err
 	}
-	if len(pages) == 0 {
+	if len(pages) == 0 && len(onSimulated()) == 0 {
 		why := unread.Error()
 		if failed, is := errors.AsType[*agent.Error](unread); is {
 			why = failed.Message
@@ -65,11 +67,14 @@ type Tenants struct {
 	Ends     map[string]map[resource.Address]resource.End
 	Runs     map[string]string // the folders in which the projects were started that are a cosplay run
 	Hidden   map[string]error  // why a state was not read; fs.ErrPermission if its user and root may read it
+
+	Simulated []resource.Holder // the projects of the user's detached sessions on simulated hosts, which no ledger has
 }
 
-// ReadTenants reads the states that the ledger names. Nothing is written: they belong to other users.
+// ReadTenants reads the states that the ledger names, and those of detached sessions on simulated hosts. Nothing is
+// written: they may belong to other users.
 func ReadTenants(live resource.Live) Tenants {
-	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]resource.End{}, map[string]string{}, map[string]error{}}
+	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]resource.End{}, map[string]string{}, map[string]error{}, onSimulated()}
 	for _, h := range Holders(live) {
 		if dir, once := FolderOfRun(h.State); once {
 			all.Runs[h.Lineage] = dir
@@ -79,20 +84,47 @@ func ReadTenants(live resource.Live) Tenants {
 			all.Hidden[h.Lineage] = err
 			continue
 		}
-		ends := map[resource.Address]resource.End{}
-		sessions := slices.DeleteFunc(prior.Sessions, func(s resource.PriorSession) bool { return !holdsOne(live, h, s) })
-		for i := range sessions {
-			s := &sessions[i]
-			s.UpAt = min(s.UpAt, Now()) // as trust has it, without a record
-			var last resource.Moment
-			if info, err := os.Stat(activityFile(activityDir(filepath.Dir(h.State)), *s, prior)); err == nil {
-				last = min(resource.Moment(info.ModTime().Unix()), Now())
-			}
-			if end := s.End(last); end.At != 0 && s.Body != nil {
-				ends[s.Address] = end
-			}
+		prior.Sessions = slices.DeleteFunc(prior.Sessions, func(s resource.PriorSession) bool { return !holdsOne(live, h, s) })
+		all.add(h, prior)
+	}
+	for i := range all.Simulated {
+		h := &all.Simulated[i]
+		prior, _, err := state.Store{Path: h.State}.LoadOwned(mostOfOthers)
+		if h.Lineage = prior.Lineage; err != nil {
+			h.Lineage = h.State
+			all.Hidden[h.Lineage] = err
+			continue
 		}
-		all.Sessions[h.Lineage], all.Ends[h.Lineage] = sessions, ends
+		all.add(*h, prior)
+	}
+	return all
+}
+
+// add adds the sessions of a state.
+func (t *Tenants) add(h resource.Holder, prior resource.Prior) {
+	ends := map[resource.Address]resource.End{}
+	for i := range prior.Sessions {
+		s := &prior.Sessions[i]
+		s.UpAt = min(s.UpAt, Now()) // as trust has it, without a record
+		var last resource.Moment
+		if info, err := os.Stat(activityFile(activityDir(filepath.Dir(h.State)), *s, prior)); err == nil {
+			last = min(resource.Moment(info.ModTime().Unix()), Now())
+		}
+		if end := s.End(last); end.At != 0 && s.Body != nil {
+			ends[s.Address] = end
+		}
+	}
+	t.Sessions[h.Lineage], t.Ends[h.Lineage] = prior.Sessions, ends
+}
+
+// onSimulated are the projects of the user's detached sessions on simulated hosts, which hold no GPU of this machine.
+func onSimulated() (all []resource.Holder) {
+	who, _ := machine.Invoker() // without a name the sessions are listed as well
+	for _, name := range DetachedNames() {
+		dir := filepath.Join(machine.Detached(), name)
+		if made, err := os.Stat(filepath.Join(dir, machine.ScratchDir, machine.SimsDir)); err == nil {
+			all = append(all, resource.Holder{State: filepath.Join(dir, state.FileName), User: who.Name, Since: made.ModTime().UTC().Format(time.RFC3339)})
+		}
 	}
 	return all
 }

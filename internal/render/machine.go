@@ -24,6 +24,7 @@ type MachineView struct {
 	Ends       map[string]map[resource.Address]resource.End // of these sessions
 	Runs       map[string]string                            // by lineage: the folder in which a cosplay run was started
 	Hidden     map[string]error                             // by lineage: why the state was not read
+	Simulated  []resource.Holder                            // the projects of the user's detached sessions on simulated hosts
 }
 
 // tenant is a project that holds GPUs of the machine.
@@ -35,6 +36,7 @@ type tenant struct {
 	sessions        []resource.PriorSession
 	folder          string // of its state, or in which a run was started
 	run, lost       bool
+	simulated       bool // it holds no GPU of the machine
 	killed          bool
 }
 
@@ -44,7 +46,7 @@ type held struct {
 	resource.Holder
 }
 
-// tenants are the projects that hold a GPU, by user and state.
+// tenants are the projects that hold a GPU, and those of detached sessions on simulated hosts, by user and state.
 func (v MachineView) tenants() []*tenant {
 	var all []*tenant
 	for _, h := range v.Live.Hosts {
@@ -57,6 +59,10 @@ func (v MachineView) tenants() []*tenant {
 				all[i].held = append(all[i].held, held{page.UUID, holder})
 			}
 		}
+	}
+	for _, h := range v.Simulated {
+		t := v.tenant(h)
+		t.simulated, all = true, append(all, t)
 	}
 	slices.SortFunc(all, func(a, b *tenant) int {
 		return cmp.Or(strings.Compare(a.User, b.User), strings.Compare(a.State, b.State), strings.Compare(a.Lineage, b.Lineage))
@@ -99,7 +105,8 @@ func (v MachineView) draw(p *page) {
 // unread says why the GPUs are not shown.
 func (p *page) unread(v MachineView) {
 	if v.Unread != nil {
-		p.lead(0, drifted, "The GPUs cannot be read:", prose.Stop(v.Unread.Error())+" This is what the ledger has.")
+		why := strings.Join(strings.Fields(v.Unread.Error()), " ")
+		p.lead(0, drifted, "The GPUs cannot be read:", prose.Stop(why)+" The rest is known without them.")
 	}
 }
 
@@ -148,7 +155,7 @@ func (p *page) tenantTable(v MachineView) {
 			t.add(who, where, session, text(target), text(gpu), text(slice), text(since), left)
 		}
 		for _, s := range one.sessions {
-			on := strings.Join(each(s.On(), func(k resource.GPUKey) string { return v.gpuName(k.UUID) }), ", ")
+			on := either(one.simulated, "simulated", strings.Join(each(s.On(), func(k resource.GPUKey) string { return v.gpuName(k.UUID) }), ", "))
 			since, left := cmp.Or(momentOf(s.UpAt), one.Since), timeLeft(v.Ends[one.Lineage], s.Address, v.Now)
 			add(text(s.Address.Short()), s.Target.ShortName(), on, s.PlaceWords(), since, left)
 		}
@@ -268,7 +275,7 @@ func (v MachineView) data() any {
 }
 
 func (v MachineView) projectJSON(f fleet, t *tenant) public.MachineProject {
-	out := public.MachineProject{Lineage: t.Lineage, User: t.User, State: t.State, Folder: t.folder, Run: t.run, Lost: t.lost || t.killed, Readable: t.readable,
+	out := public.MachineProject{Lineage: t.Lineage, User: t.User, State: t.State, Folder: t.folder, Run: t.run, Lost: t.lost || t.killed, Readable: t.readable, Simulated: t.simulated,
 		Held: each(t.held, func(h held) public.HeldGPU {
 			return public.HeldGPU{UUID: h.gpu, Since: h.Since, Whole: h.Whole, Slices: each(h.Slices, f.sliceJSON)}
 		})}

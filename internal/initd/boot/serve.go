@@ -24,11 +24,12 @@ import (
 	"cosplay/internal/initd/sshd"
 )
 
-// stopPatience is how long the command may take after SIGTERM, and closePatience how long programs over ssh may take to
-// end and again connections to close. Together with restPatience all are below the 10 s of docker stop.
+// How long the command may take after SIGTERM, and then twice, programs over ssh and their connections. Without a command
+// there is more time for these. With restPatience it is what cosplay tells the engine: 8 s.
 const (
 	stopPatience  = 5 * time.Second
-	closePatience = time.Second
+	closePatience = time.Second / 2
+	idlePatience  = time.Second
 )
 
 // nameProcess sets the name that top and ps show; otherwise it would be "exe".
@@ -66,7 +67,11 @@ func serve(config string) int {
 		if err != nil {
 			return fail(codeFailed, err)
 		}
-		defer server.Close(closePatience)
+		patience := closePatience
+		if command == nil {
+			patience = idlePatience
+		}
+		defer server.Close(patience)
 		greet = serve
 	}
 	if command == nil {

@@ -42,8 +42,7 @@ func ended(t *testing.T, cmd *exec.Cmd, output io.Reader, want string, code int)
 }
 
 // TestClose: what was written on a terminal before Close reaches its client, and so does what a program that is hung up
-// writes, and the code with which it ends. Close waits for nothing else: for no client without a program, and for none
-// that has not logged in.
+// writes, and the code with which it ends. Close waits for no client without a program, and for none that has not logged in.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	for range 5 {

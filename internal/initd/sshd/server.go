@@ -83,8 +83,8 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// Close sends SIGHUP to the processes of all sessions. Up to the wait, their clients get what was written on terminals
-// before, the last output and the exit codes. Then Close ends the connections that remain, and waits as long for that.
+// Close sends SIGHUP to the processes of all sessions, and for at most wait their clients still get the output and the exit
+// codes. Then Close closes the connections that remain, and waits for at most wait again.
 func (s *Server) Close(wait time.Duration) {
 	s.mu.Lock()
 	if s.closing != nil && !s.closed {
@@ -219,9 +219,13 @@ func (s *Server) welcome(raw *visitor) {
 	go s.keepAlive(conn, gone)
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
+	closing, ended := s.closing, (chan struct{})(nil)
 	for {
 		select {
-		case <-s.closing:
+		case <-closing:
+			closing, ended = nil, make(chan struct{})
+			go func() { sessions.Wait(); close(ended) }()
+		case <-ended:
 			return
 		case r := <-requests:
 			if r == nil {
@@ -232,6 +236,10 @@ func (s *Server) welcome(raw *visitor) {
 		case c := <-channels:
 			if c == nil {
 				return
+			}
+			if ended != nil {
+				_ = c.Reject(ssh.Prohibited, "the session ends") // fails if the client has disconnected
+				continue
 			}
 			for len(requests) > 0 { // a session finds the ports and sockets for which its client asked first
 				forwards.answer(<-requests)

@@ -22,17 +22,18 @@ const notFound = 127
 // session is one shell, command or subsystem of a connection. Except for finish, only the
 // loop over the client's requests uses its fields.
 type session struct {
-	server  *Server
-	conn    *ssh.ServerConn
-	ch      ssh.Channel
-	client  environ.Vars  // variables that the client sent
-	term    *terminal     // nil without one
-	agent   net.Listener  // forwards to the client's ssh agent; nil without one
-	cmd     *exec.Cmd     // nil before it was started
-	ours    []io.Closer   // the server's ends of its pipes
-	output  *os.File      // the end for its output; nil with a terminal
-	waited  chan struct{} // closed when the process is reaped
-	started bool
+	server   *Server
+	conn     *ssh.ServerConn
+	ch       ssh.Channel
+	client   environ.Vars  // variables that the client sent
+	term     *terminal     // nil without one
+	agent    net.Listener  // forwards to the client's ssh agent; nil without one
+	cmd      *exec.Cmd     // nil before it was started
+	ours     []io.Closer   // the server's ends of its pipes
+	output   *os.File      // the end for its output; nil with a terminal
+	waited   chan struct{} // closed when the process is reaped
+	released bool          // the process has got SIGHUP
+	started  bool
 }
 
 // session serves one channel until the client closes it or disconnects.
@@ -277,7 +278,7 @@ func (s *session) kill(number syscall.Signal) bool {
 	}
 }
 
-// end hangs the process up, and lets its client have the last output and the exit code.
+// end sends SIGHUP to the process. Its client still gets the output and the exit code.
 func (s *session) end() {
 	if s.started = true; s.cmd == nil {
 		shut(s.ch)
@@ -285,11 +286,12 @@ func (s *session) end() {
 	s.release()
 }
 
-// release sends the process what it gets if its terminal closes.
+// release sends SIGHUP once, and SIGCONT in case the process is stopped.
 func (s *session) release() {
-	if s.kill(syscall.SIGHUP) {
+	if !s.released && s.kill(syscall.SIGHUP) {
 		s.kill(syscall.SIGCONT)
 	}
+	s.released = true
 }
 
 // hangUp ends the session. A process that ignores SIGHUP, under nohup or tmux, continues.

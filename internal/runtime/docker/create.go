@@ -25,7 +25,7 @@ const (
 	sshPort     = 22 // TCP, in the container
 	mib         = 1 << 20
 	shmMiB      = 1024 // of /dev/shm: data loaders of PyTorch fill the engine's 64 at once
-	stopSeconds = 8    // cosplay-init gives the command 5 and the rest 2
+	stopSeconds = 8    // cosplay-init gives the command 5, clients of ssh 1 and the rest 2
 	longestHost = 63
 )
 

@@ -60,7 +60,11 @@ func (f *finder) tryAll(ctx context.Context, cards []int) {
 			a := f.try(ctx, card, limit)
 			lock.Lock()
 			f.attempts[card] = a
-			fmt.Fprintln(f.Err, " ", render.TrialWords(a.Target, a.Trial, a.Code))
+			code := a.Code
+			if a.Failure != nil { // the command has not ended by itself
+				code = -1
+			}
+			fmt.Fprintln(f.Err, " ", render.TrialWords(a.Target, a.Trial, code))
 			lock.Unlock()
 			<-slots
 		})

@@ -274,7 +274,7 @@ var results = map[capacity.Result]struct{ key, trial string }{
 	capacity.Failed: {"failed", "failed"}, capacity.Absent: {"unknown", "no session"}, capacity.Untried: {"unknown", ""},
 }
 
-// TrialWords say how a run on a card ended, and with which exit code if it failed.
+// TrialWords say how a run on a card ended, and with which exit code if it failed; -1 is none.
 func TrialWords(t resource.Target, trial capacity.Trial, code int) string {
 	result, peak := results[trial.Result].trial, "peak "+mib(trial.PeakMiB)
 	switch {

@@ -22,7 +22,12 @@ func psCommand(inv *invocation) *cobra.Command {
 func mapCommand(inv *invocation) *cobra.Command {
 	return inv.looking("map", "Draw which slots of which GPU are taken",
 		func(v render.StatusView) error { return inv.print(render.MapView{StatusView: v}) },
-		func(v render.MachineView) error { return inv.print(render.MachineMapView{MachineView: v}) })
+		func(v render.MachineView) error {
+			if v.Unread != nil {
+				return v.Unread
+			}
+			return inv.print(render.MachineMapView{MachineView: v})
+		})
 }
 
 // looking is a command that reads state and hosts, and shows them; in a folder without a project, this machine.
@@ -32,7 +37,7 @@ func (inv *invocation) looking(name, short string, ofProject func(render.StatusV
 		Short: short,
 		Long: short + `.
 
-In a folder with neither a configuration nor a state: those of this machine, with the projects of all users that hold its GPUs, since when, and when their sessions expire; also your sessions of cosplay run --detach on simulated hosts. The sessions of other users are in their states, which root can read.`,
+In a folder with neither a configuration nor a state: those of this machine, with the projects of all users that hold its GPUs, since when, and when their sessions expire. Your sessions of cosplay run --detach on simulated hosts are among them. The sessions of other users are in their states, which root can read.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			view, err := inv.statusView(cmd.Context())

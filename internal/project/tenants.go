@@ -1,9 +1,11 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,8 +36,8 @@ func noConfig(p *Project, o Options) error {
 }
 
 // ReadMachine reads the GPUs and the ledger of this machine, for a user without a project. If the GPUs cannot be read,
-// it returns what the ledger has and the reason; the error is of a machine that has neither, nor a detached session on a
-// simulated host.
+// it returns what the ledger has and the reason; the error is of a machine without both, and without detached sessions on
+// simulated hosts.
 func (p *Project) ReadMachine(ctx context.Context) (live resource.Live, unread, err error) {
 	c := p.Intent.Hosts[0]
 	h, err := p.Machine.Open(c)
@@ -49,7 +51,7 @@ func (p *Project) ReadMachine(ctx context.Context) (live resource.Live, unread, 
 	if err != nil {
 		return live, unread, err
 	}
-	if len(pages) == 0 && len(onSimulated()) == 0 {
+	if len(pages) == 0 && len(simulated()) == 0 {
 		why := unread.Error()
 		if failed, is := errors.AsType[*agent.Error](unread); is {
 			why = failed.Message
@@ -74,7 +76,7 @@ type Tenants struct {
 // ReadTenants reads the states that the ledger names, and those of detached sessions on simulated hosts. Nothing is
 // written: they may belong to other users.
 func ReadTenants(live resource.Live) Tenants {
-	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]resource.End{}, map[string]string{}, map[string]error{}, onSimulated()}
+	all := Tenants{map[string][]resource.PriorSession{}, map[string]map[resource.Address]resource.End{}, map[string]string{}, map[string]error{}, nil}
 	for _, h := range Holders(live) {
 		if dir, once := FolderOfRun(h.State); once {
 			all.Runs[h.Lineage] = dir
@@ -87,15 +89,17 @@ func ReadTenants(live resource.Live) Tenants {
 		prior.Sessions = slices.DeleteFunc(prior.Sessions, func(s resource.PriorSession) bool { return !holdsOne(live, h, s) })
 		all.add(h, prior)
 	}
-	for i := range all.Simulated {
-		h := &all.Simulated[i]
-		prior, _, err := state.Store{Path: h.State}.LoadOwned(mostOfOthers)
-		if h.Lineage = prior.Lineage; err != nil {
-			h.Lineage = h.State
-			all.Hidden[h.Lineage] = err
+	for _, one := range simulated() {
+		_, known := all.Sessions[one.Lineage] // it was moved to the GPUs of this machine
+		switch {
+		case known:
 			continue
+		case one.unread != nil:
+			all.Hidden[one.Lineage] = one.unread
+		default:
+			all.add(one.Holder, one.prior)
 		}
-		all.add(*h, prior)
+		all.Simulated = append(all.Simulated, one.Holder)
 	}
 	return all
 }
@@ -117,13 +121,26 @@ func (t *Tenants) add(h resource.Holder, prior resource.Prior) {
 	t.Sessions[h.Lineage], t.Ends[h.Lineage] = prior.Sessions, ends
 }
 
-// onSimulated are the projects of the user's detached sessions on simulated hosts, which hold no GPU of this machine.
-func onSimulated() (all []resource.Holder) {
-	who, _ := machine.Invoker() // without a name the sessions are listed as well
+// detached is the project of a detached session on a simulated host, which holds no GPU of this machine.
+type detached struct {
+	resource.Holder // its lineage is the path of a state that cannot be read
+	prior           resource.Prior
+	unread          error
+}
+
+// simulated are those of the user that have a session.
+func simulated() (all []detached) {
 	for _, name := range DetachedNames() {
 		dir := filepath.Join(machine.Detached(), name)
-		if made, err := os.Stat(filepath.Join(dir, machine.ScratchDir, machine.SimsDir)); err == nil {
-			all = append(all, resource.Holder{State: filepath.Join(dir, state.FileName), User: who.Name, Since: made.ModTime().UTC().Format(time.RFC3339)})
+		made, err := os.Stat(filepath.Join(dir, machine.ScratchDir, machine.SimsDir))
+		if err != nil {
+			continue
+		}
+		one := detached{Holder: resource.Holder{State: filepath.Join(dir, state.FileName), User: machine.UserName(), Since: made.ModTime().UTC().Format(time.RFC3339)}}
+		one.prior, _, one.unread = state.Store{Path: one.State}.LoadOwned(mostOfOthers)
+		one.Lineage = cmp.Or(one.prior.Lineage, one.State)
+		if one.unread != nil && !errors.Is(one.unread, fs.ErrNotExist) || len(one.prior.Sessions) > 0 {
+			all = append(all, one)
 		}
 	}
 	return all

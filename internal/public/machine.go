@@ -5,23 +5,23 @@ type Machine struct {
 	Format
 	Host     *Host            `json:"host"`             // this machine; null where its GPUs cannot be read
 	Unread   string           `json:"unread,omitempty"` // why they cannot be read, in words
-	Projects []MachineProject `json:"projects"`         // that hold a GPU or are simulated, by user and state
+	Projects []MachineProject `json:"projects"`         // that hold a GPU, and those of detached sessions on simulated hosts, by user and state
 	Waiting  []Waiting        `json:"waiting"`          // projects that wait for room, in their order
 }
 
 // MachineProject is a project that holds GPUs of the machine, or that of a detached session on a simulated host.
 type MachineProject struct {
-	Lineage  string           `json:"lineage"`  // of its state
-	User     string           `json:"user"`     // who acquired the GPUs
-	State    string           `json:"state"`    // path of its state
-	Folder   string           `json:"folder"`   // of the state; of a run, the folder in which it was started
-	Run      bool             `json:"run"`      // it is a cosplay run
-	Lost     bool             `json:"lost"`     // its state is lost, or it is a run that was killed: cosplay reset can release the GPUs
-	Held     []HeldGPU        `json:"held"`     // GPUs, by UUID
-	Readable bool             `json:"readable"` // the user can read its state
+	Lineage  string    `json:"lineage"`  // of its state
+	User     string    `json:"user"`     // who acquired the GPUs
+	State    string    `json:"state"`    // path of its state
+	Folder   string    `json:"folder"`   // of the state; of a run, the folder in which it was started
+	Run      bool      `json:"run"`      // it is a cosplay run
+	Lost     bool      `json:"lost"`     // its state is lost, or it is a run that was killed: cosplay reset can release the GPUs
+	Held     []HeldGPU `json:"held"`     // GPUs, by UUID
+	Readable bool      `json:"readable"` // the user can read its state
 
-	Simulated bool `json:"simulated,omitempty"` // it holds no GPU of the machine: its session is on a simulated host
-	Sessions []MachineSession `json:"sessions"` // by address; empty where the state cannot be read
+	Simulated bool             `json:"simulated,omitempty"` // it holds no GPU of the machine: its session is on a simulated host
+	Sessions  []MachineSession `json:"sessions"`            // by address; empty where the state cannot be read
 }
 
 // HeldGPU is a GPU that a project holds.

@@ -106,7 +106,7 @@ func (v MachineView) draw(p *page) {
 func (p *page) unread(v MachineView) {
 	if v.Unread != nil {
 		why := strings.Join(strings.Fields(v.Unread.Error()), " ")
-		p.lead(0, drifted, "The GPUs cannot be read:", prose.Stop(why)+" The rest is known without them.")
+		p.lead(0, drifted, "The GPUs cannot be read:", prose.Stop(why)+" cosplay shows what the ledger and the states record.")
 	}
 }
 
@@ -275,7 +275,7 @@ func (v MachineView) data() any {
 }
 
 func (v MachineView) projectJSON(f fleet, t *tenant) public.MachineProject {
-	out := public.MachineProject{Lineage: t.Lineage, User: t.User, State: t.State, Folder: t.folder, Run: t.run, Lost: t.lost || t.killed, Readable: t.readable, Simulated: t.simulated,
+	out := public.MachineProject{Lineage: either(t.simulated && !t.readable, "", t.Lineage), User: t.User, State: t.State, Folder: t.folder, Run: t.run, Lost: t.lost || t.killed, Readable: t.readable, Simulated: t.simulated,
 		Held: each(t.held, func(h held) public.HeldGPU {
 			return public.HeldGPU{UUID: h.gpu, Since: h.Since, Whole: h.Whole, Slices: each(h.Slices, f.sliceJSON)}
 		})}

@@ -216,7 +216,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 func (h Host) changeGPU(ctx context.Context, op plan.Op, prior resource.Prior) (made plan.Made, err error) {
 	switch op := op.(type) {
 	case plan.TakeGPU:
-		return made, h.GPUs.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState, Stated: op.Stated,
+		return made, h.GPUs.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState, Stated: op.Stated, Changed: op.Changed,
 			Whole: op.Whole, Others: op.Others, Slices: op.Slices})
 	case plan.LeaveGPU:
 		return made, h.GPUs.Leave(ctx, op.GPU)

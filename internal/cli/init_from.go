@@ -138,7 +138,7 @@ func (inv *invocation) takenOver(ctx context.Context, t *takeover) ([]byte, erro
 	return t.text(p.Dir)
 }
 
-// leave leaves a session out. What would help an import block that was written is no help here.
+// leave leaves a session out. The advice of an import is about its block, which is not written.
 func (t *takeover) leave(name string, why error) {
 	t.left = append(t.left, fmt.Sprintf("%s: %s", name, strings.Join(strings.Fields(prose.AdviceOf(why).What), " ")))
 }
@@ -150,7 +150,7 @@ func (t *takeover) text(dir string) ([]byte, error) {
 		"Sessions of gpu-cosplay, from " + t.path + ".",
 		"  cosplay plan      shows what is imported    cosplay apply     imports it: the containers stay as they are",
 		"  cosplay destroy   removes it, and restores the GPU as gpu-cosplay found it",
-		"After the apply, remove the import blocks: they have no effect any more, and after a destroy they name nothing.",
+		"After the apply, remove the import blocks: they have no effect any more, and after a destroy the plan cannot find their objects.",
 	}}
 	for _, why := range t.left {
 		g.Left = append(g.Left, "Not taken over: "+why)

@@ -43,6 +43,9 @@ type Take struct {
 	// Stated says that the configuration states the baseline: another tool changed the GPU before cosplay came.
 	Stated bool `json:"stated,omitempty"`
 
+	// Changed are the settings that this tool has set. They count as set by cosplay, so that the last holder restores them.
+	Changed resource.Settings `json:"changed,omitzero"`
+
 	// Trusted requests come from root, or are about a ledger that belongs to the user: the
 	// agent trusts what they state about the past. Never part of a request.
 	Trusted bool `json:"-"`
@@ -123,8 +126,10 @@ func begin(g *resource.Page, t Take, found *Found) error {
 	*g = resource.Page{UUID: g.UUID, BootID: g.BootID, Departed: g.Departed, Changes: g.Changes}
 	if found == nil || (t.FromState || t.Stated) && t.Trusted {
 		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
-		if found != nil && t.Stated {
-			g.Set = Changed(t.Baseline, found.Settings.Get)
+		for setting, value := range t.Changed.All() {
+			if found != nil && found.Settings.Is(setting, value) {
+				g.Set = g.Set.With(setting, value)
+			}
 		}
 		return nil
 	}
@@ -150,17 +155,6 @@ func begin(g *resource.Page, t Take, found *Found) error {
 	g.LockBefore = !g.Baseline.Has(resource.SMClock) && found.GPU.LooksLocked()
 	g.Departed = existing(g.Departed, found)
 	return nil
-}
-
-// Changed are the settings of a GPU that are not those of a stated baseline: another tool has changed them, and they are
-// restored like what cosplay sets.
-func Changed(stated resource.Settings, now func(resource.Setting) (int, bool)) (changed resource.Settings) {
-	for setting, was := range stated.All() {
-		if is, known := now(setting); known && is != was {
-			changed = changed.With(setting, is)
-		}
-	}
-	return changed
 }
 
 // at is a slice without the name of its host, which differs between projects.

@@ -73,6 +73,7 @@ func user(lineage string, uid int) resource.Holder {
 // TestTheAgentReadsTheBaseline: a request cannot say what a GPU was like.
 func TestTheAgentReadsTheBaseline(t *testing.T) {
 	lie := resource.Settings{}.With(resource.MIGMode, resource.Off).With(resource.PersistenceMode, resource.Off).With(resource.PowerLimit, 210_000).With(resource.SMClock, 345)
+	changed := resource.Settings{}.With(resource.PowerLimit, 700_000).With(resource.PersistenceMode, resource.On) // the GPU has the first
 	for _, test := range []struct {
 		name  string
 		take  Take
@@ -83,7 +84,7 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 		{"another limit", Take{Baseline: lie}, 0, "power limit of the GPU is 700 W, and was 210 W when the plan was made"},
 		{"as from its state", Take{Baseline: lie, FromState: true}, 0, "only root can confirm that"},
 		{"as the configuration states it", Take{Baseline: lie, Stated: true}, 0, "the configuration states that the baseline of the GPU is power limit 210 W"},
-		{"as the configuration states it, by root", Take{Baseline: lie, Stated: true, Trusted: true}, 210_000, ""},
+		{"as the configuration states it, by root", Take{Baseline: lie, Stated: true, Trusted: true, Changed: changed}, 210_000, ""},
 		{"as from its state, by root", Take{Baseline: lie, FromState: true, Trusted: true}, 210_000, ""},
 		{"nothing", Take{}, 700_000, ""},
 		{"the same", Take{Baseline: resource.Settings{}.With(resource.PowerLimit, 700_000)}, 700_000, ""},
@@ -104,7 +105,7 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 		if err != nil || g.Baseline.Value(resource.PowerLimit) != test.power || g.Baseline.Is(resource.MIGMode, resource.On) {
 			t.Errorf("%s: %v, %+v", test.name, err, g.Baseline)
 		}
-		if changed := test.take.Stated; g.Set.Is(resource.PowerLimit, 700_000) != changed || g.Set.Has(resource.PersistenceMode) {
+		if g.Set.Is(resource.PowerLimit, 700_000) != test.take.Stated || g.Set.Has(resource.PersistenceMode) {
 			t.Errorf("%s: counted as set: %+v", test.name, g.Set)
 		}
 	}

@@ -30,6 +30,7 @@ type (
 		Others     []string          `json:"others,omitempty"`     // lineages of other holders
 		FromState  bool              `json:"from_state,omitempty"` // the baseline is the state's: the ledger was lost
 		Stated     bool              `json:"stated,omitempty"`     // the configuration states the baseline: another tool changed the GPU
+		Changed    resource.Settings `json:"changed,omitzero"`     // that this tool has set, which are restored
 
 		Slices []resource.LiveSlice `json:"slices,omitempty"` // that the state has on it
 		For    string               `json:"for,omitempty"`    // the session that imports the one slice

@@ -39,9 +39,9 @@ func (i *Import) Into(prior resource.Prior) resource.Prior {
 }
 
 // Finder finds the object that an import block names. It also returns the state
-// to continue with: a lost state gets back the lineage and the key that prove the object. The sessions beside are those that
-// other blocks import: their slices are not foreign.
-type Finder func(ctx context.Context, p *Project, prior resource.Prior, live resource.Live, one config.Import, beside []resource.PriorSession) (*Import, resource.Prior, error)
+// to continue with: a lost state gets back the lineage and the key that prove the object. also are the
+// sessions that other blocks import: their slices are not foreign.
+type Finder func(ctx context.Context, p *Project, prior resource.Prior, live resource.Live, one config.Import, also []resource.PriorSession) (*Import, resource.Prior, error)
 
 // imports finds the objects that import blocks name, for sessions that the state does not
 // have. It returns the state with them, and the steps that add them; live gets the containers.
@@ -59,8 +59,8 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live *resou
 				blocks[i].Baseline = stated[key]
 			}
 		}
-		beside := prose.Each(found, func(one Statement) resource.PriorSession { return one.Found.Session })
-		next, seen, found, diags = p.findImports(ctx, blocks, prior, *live, beside)
+		also := prose.Each(found, func(one Statement) resource.PriorSession { return one.Found.Session })
+		next, seen, found, diags = p.findImports(ctx, blocks, prior, *live, also)
 	}
 	o.Imported = map[resource.Address]string{}
 	for _, one := range found {
@@ -96,13 +96,13 @@ func inTurn(found []Statement) (all []plan.Step) {
 }
 
 // findImports finds the objects of import blocks, in turn.
-func (p *Project) findImports(ctx context.Context, blocks []config.Import, prior resource.Prior, live resource.Live, beside []resource.PriorSession) (resource.Prior, resource.Live, []Statement, hcl.Diagnostics) {
+func (p *Project) findImports(ctx context.Context, blocks []config.Import, prior resource.Prior, live resource.Live, also []resource.PriorSession) (resource.Prior, resource.Live, []Statement, hcl.Diagnostics) {
 	var (
 		all   []Statement
 		diags hcl.Diagnostics
 	)
 	for _, one := range blocks {
-		found, next, err := p.options.Find(ctx, p, prior, live, one, beside)
+		found, next, err := p.options.Find(ctx, p, prior, live, one, also)
 		if err == nil && next.Lineage != prior.Lineage {
 			err = fmt.Errorf("the state was lost. Fix: cosplay state rebuild")
 		}

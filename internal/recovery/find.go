@@ -13,7 +13,6 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
-	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
@@ -32,10 +31,10 @@ type finder struct {
 	wanted config.Session
 	id     string
 
-	baseline resource.Settings       // of the GPU, as far as the import states it
-	inFile   bool                    // an import block names the object
-	beside   []resource.PriorSession // that other blocks import
-	rootOnly error                   // that only root may import it, although the rest is in order
+	baseline     resource.Settings       // of the GPU, as far as the import states it
+	inFile       bool                    // an import block names the object
+	alsoImported []resource.PriorSession // by other blocks
+	rootOnly     error                   // that only root may import it, although the rest is in order
 }
 
 // find tries the project's own objects, then slices, then containers.
@@ -179,10 +178,22 @@ func (f *finder) take(host string, g resource.GPU, lineage string) plan.TakeGPU 
 		take.Baseline, take.LockBefore = diff.Baseline(g, f.DiffOptions(f.live).BaselineClockMHz[host])
 		if f.baseline != (resource.Settings{}) {
 			take.Baseline, take.LockBefore, take.Stated = f.baseline.Over(take.Baseline), false, true
-			take.Holds = ledger.Changed(f.baseline, g.Now)
+			take.Changed = f.changed(host, g)
 		}
 	}
 	return take
+}
+
+// changed are the settings that another tool has set, by the baseline that import blocks state, as far as cosplay may
+// restore them.
+func (f *finder) changed(host string, g resource.GPU) (all resource.Settings) {
+	h, err := f.Host(host)
+	for setting, was := range f.baseline.All() {
+		if now, known := g.Now(setting); err == nil && known && now != was && h.Manage.Settings[setting] {
+			all = all.With(setting, now)
+		}
+	}
+	return all
 }
 
 // doubts reports whether another tool may have locked the clock of a GPU: import blocks state what it found, and
@@ -283,7 +294,7 @@ func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
 	if err != nil {
 		return resource.Session{}, err
 	}
-	for _, s := range f.beside {
+	for _, s := range f.alsoImported {
 		if _, there := prior.Session(s.Address); !there {
 			prior = plan.Fold(prior, plan.Adopt{Session: s}, plan.Made{})
 		}

@@ -15,10 +15,11 @@ import (
 // FindImport finds the object that an import names, for a session that is in the configuration
 // and not in the state. Its ID is the UUID of a MIG slice, the name or ID of a container,
 // or the name of a session on its host. Nothing is written. The caller continues with the
-// prior that FindImport returns, and the sessions beside are those that other blocks import: a lost state gets back the lineage and the key that prove
-// the object. With ErrOnlyRoot it returns the object nevertheless: nothing else prevents its import.
-func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, one config.Import, beside []resource.PriorSession) (*project.Import, resource.Prior, error) {
-	f, to := finder{Project: p, prior: prior, live: live, id: one.ID, baseline: one.Baseline, inFile: one.Range.Filename != "", beside: beside}, one.To
+// prior that FindImport returns: a lost state gets back the lineage and the key that prove
+// the object. With ErrOnlyRoot it returns the object nevertheless: nothing else prevents its import. also are the sessions
+// that other blocks import: their slices are not foreign.
+func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, one config.Import, also []resource.PriorSession) (*project.Import, resource.Prior, error) {
+	f, to := finder{Project: p, prior: prior, live: live, id: one.ID, baseline: one.Baseline, inFile: one.Range.Filename != "", alsoImported: also}, one.To
 	wanted := p.Intent.Session(to)
 	if wanted == nil {
 		return nil, prior, fmt.Errorf("the configuration has no %s. Fix: write its block first, since the next apply removes a session that only the state has", to)
@@ -64,18 +65,20 @@ func BeginImport(ctx context.Context, p *project.Project, to resource.Address, i
 	if err != nil {
 		return nil, o, err
 	}
-	if one.Baseline, err = statedFor(ctx, p, o, to, found); err != nil {
+	stated, also, err := statedFor(ctx, p, o, to, found)
+	if err != nil {
 		return nil, o, err
 	}
-	if one.Baseline != (resource.Settings{}) {
-		found, next, err = FindImport(ctx, p, o.Prior, o.Live, one, nil)
+	if one.Baseline = stated; stated != (resource.Settings{}) || len(also) > 0 {
+		found, next, err = FindImport(ctx, p, o.Prior, o.Live, one, also)
 	}
 	o.Prior = next
 	return found, o, err
 }
 
 // statedFor is what import blocks state of the GPU of an object: that of its session, and those of other objects there.
-func statedFor(ctx context.Context, p *project.Project, o project.Outlook, to resource.Address, found *project.Import) (resource.Settings, error) {
+// also are the sessions of these others.
+func statedFor(ctx context.Context, p *project.Project, o project.Outlook, to resource.Address, found *project.Import) (stated resource.Settings, also []resource.PriorSession, err error) {
 	var all []project.Statement
 	for _, block := range p.Intent.Imports {
 		on := found
@@ -87,10 +90,13 @@ func statedFor(ctx context.Context, p *project.Project, o project.Outlook, to re
 		}
 		if on.Session.Slice.On() == found.Session.Slice.On() {
 			all = append(all, project.Statement{Import: block, Found: on})
+			if block.To != to {
+				also = append(also, on.Session)
+			}
 		}
 	}
-	stated, diags := project.Stated(all, o.Prior, o.Live)
-	return stated[found.Session.Slice.On()], inWords(diags)
+	of, diags := project.Stated(all, o.Prior, o.Live)
+	return of[found.Session.Slice.On()], also, inWords(diags)
 }
 
 // CarryOutImport adds the object to the state and, if necessary, to the host's ledger.

@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -39,6 +41,9 @@ func TestMain(m *testing.M) {
 	}
 	var tests need.Tests = m
 	if commands[filepath.Base(os.Args[0])] == nil {
+		if signal.Ignored(syscall.SIGHUP) { // under nohup: the commands would ignore it as well
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		}
 		var err error
 		if tests, err = need.Scratch(faultless{m}); err != nil { // before the commands are put there
 			fmt.Fprintln(os.Stderr, "a temporary folder:", err)

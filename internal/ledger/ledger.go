@@ -59,6 +59,16 @@ type Found struct {
 	Now      string // RFC 3339
 }
 
+// still are the settings that the GPU has now.
+func (f *Found) still(s resource.Settings) resource.Settings {
+	for setting, value := range s.All() {
+		if f == nil || !f.Settings.Is(setting, value) {
+			s = s.Without(setting)
+		}
+	}
+	return s
+}
+
 // Hold adds a holder. It fails if there is a holder that the plan did not count on, since
 // one would harm the other. The first holder's baseline is what the agent found.
 func Hold(g *resource.Page, who resource.Holder, t Take, found *Found) error {
@@ -125,12 +135,7 @@ func projectsOf(uid int, holders []resource.Holder) (count int) {
 func begin(g *resource.Page, t Take, found *Found) error {
 	*g = resource.Page{UUID: g.UUID, BootID: g.BootID, Departed: g.Departed, Changes: g.Changes}
 	if found == nil || (t.FromState || t.Stated) && t.Trusted {
-		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
-		for setting, value := range t.Changed.All() {
-			if found != nil && found.Settings.Is(setting, value) {
-				g.Set = g.Set.With(setting, value)
-			}
-		}
+		g.Baseline, g.LockBefore, g.Set = t.Baseline, t.LockBefore, found.still(t.Changed)
 		return nil
 	}
 	for setting, was := range t.Baseline.All() {

@@ -6,10 +6,14 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // begin starts a command over ssh, and returns its first line of output and what follows.
@@ -64,14 +68,62 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseStubborn: a program that ignores SIGHUP loses its client after the wait.
+// TestCloseStubborn: a program that goes on after SIGHUP loses its client after the wait, and gets no other SIGHUP.
 func TestCloseStubborn(t *testing.T) {
 	t.Parallel()
 	w := serve(t, 0)
-	cmd, tty, screen := w.begin(t, []string{"-tt"}, "trap '' HUP; tty; sleep 600")
+	cmd, tty, screen := w.begin(t, []string{"-tt"}, "trap '' HUP; tty; sleep 30")
+	busy, pid, _ := w.begin(t, nil, `trap 'echo got >>got' HUP; echo $$; while :; do sleep 0.01; done`)
 	if err := os.WriteFile(tty, []byte("farewell\n"), 0); err != nil {
 		t.Fatal(err)
 	}
 	w.server.Close(3 * time.Second)
 	ended(t, cmd, screen, "farewell\r\n", 255)
+	busy.Wait()
+	time.Sleep(100 * time.Millisecond) // for a second one
+	if got, err := os.ReadFile(filepath.Join(w.workspace, "got")); string(got) != "got\n" {
+		t.Errorf("got %q, %v; want one SIGHUP", got, err)
+	}
+	if number, err := strconv.Atoi(pid); err != nil || syscall.Kill(-number, syscall.SIGKILL) != nil {
+		t.Errorf("the program %s has ended", pid)
+	}
+}
+
+// TestCloseAnswers: while its session ends, a client gets an answer to each channel that it opens: unanswered ones would
+// block the last output.
+func TestCloseAnswers(t *testing.T) {
+	t.Parallel()
+	w := serve(t, 0)
+	conn, _ := w.dial(t)
+	open := func() (ssh.Channel, error) {
+		ch, requests, err := conn.OpenChannel("session", nil)
+		if err == nil {
+			go ssh.DiscardRequests(requests)
+		}
+		return ch, err
+	}
+	stubborn, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := struct{ Line string }{"trap '' HUP; echo ready; sleep 30"}
+	if _, err := stubborn.SendRequest("exec", true, ssh.Marshal(command)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stubborn, make([]byte, len("ready"))); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() { w.server.Close(time.Minute); close(closed) }()
+	for refused := 0; refused < 50; {
+		switch _, err := open(); {
+		case err == nil: // before Close
+		case strings.Contains(err.Error(), "the session ends"):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	conn.Close()
+	<-closed
 }

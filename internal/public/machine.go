@@ -11,15 +11,14 @@ type Machine struct {
 
 // MachineProject is a project that holds GPUs of the machine, or that of a detached session on a simulated host.
 type MachineProject struct {
-	Lineage  string    `json:"lineage"`  // of its state
-	User     string    `json:"user"`     // who acquired the GPUs
-	State    string    `json:"state"`    // path of its state
-	Folder   string    `json:"folder"`   // of the state; of a run, the folder in which it was started
-	Run      bool      `json:"run"`      // it is a cosplay run
-	Lost     bool      `json:"lost"`     // its state is lost, or it is a run that was killed: cosplay reset can release the GPUs
-	Held     []HeldGPU `json:"held"`     // GPUs, by UUID
-	Readable bool      `json:"readable"` // the user can read its state
-
+	Lineage   string           `json:"lineage"`             // of its state
+	User      string           `json:"user"`                // who acquired the GPUs
+	State     string           `json:"state"`               // path of its state
+	Folder    string           `json:"folder"`              // of the state; of a run, the folder in which it was started
+	Run       bool             `json:"run"`                 // it is a cosplay run
+	Lost      bool             `json:"lost"`                // its state is lost, or it is a run that was killed: cosplay reset can release the GPUs
+	Held      []HeldGPU        `json:"held"`                // GPUs, by UUID
+	Readable  bool             `json:"readable"`            // the user can read its state
 	Simulated bool             `json:"simulated,omitempty"` // it holds no GPU of the machine: its session is on a simulated host
 	Sessions  []MachineSession `json:"sessions"`            // by address; empty where the state cannot be read
 }

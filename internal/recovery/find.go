@@ -295,7 +295,7 @@ func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
 		return resource.Session{}, err
 	}
 	for _, s := range f.alsoImported {
-		if _, there := prior.Session(s.Address); !there {
+		if _, there := prior.Session(s.Address); !there && s.Address != f.wanted.Address {
 			prior = plan.Fold(prior, plan.Adopt{Session: s}, plan.Made{})
 		}
 	}
